@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from socket import socket
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup
 from attrs import frozen
 
 from scheduler import (
@@ -31,6 +29,7 @@ from timerqueue import Clock
 
 from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, Push, spoken_for, without_collections
+from .heartbeat import Heart, Vitals, heart_of
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import LIMIT as HANDED, MOST as MOST_HANDED, NotListening, Peers, Server, Signals, listen, most_connections
@@ -39,13 +38,9 @@ from .relations import LIMIT as GROUPS, Answers, Elsewhere, SharedGroups, elsewh
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
-from .signals import listen_to_signals
+from .signals import GRACE, attended
 from .targets import Sooner, TargetStatus
 from .text import Redactor
-
-GRACE: Final = 5.0
-"""Seconds that running checks have to end in once the agent is told to stop."""
-
 
 CRASH_FLOOR: Final = 10.0
 """Seconds for which a check that ran when its process died does not start again."""
@@ -181,6 +176,16 @@ class _Agent:
         self._taken_over: str | None = None
         """The agent that has the store now, in the words of the store."""
 
+    def _heart(self) -> Heart | None:
+        return heart_of(
+            None if self._plan.once else self._config.heartbeat,
+            Vitals(self._scheduler, self._outbox),
+            resolver=self._to_channels,
+            clock=self._clock,
+            redactor=self._ways.redactor,
+            say=self._monitor.notice,
+        )
+
     def _hear_the_scheduler(self) -> None:
         """Have all that depends on the scheduler's events hear them, what is known of targets first."""
         self._scheduler.listen(self._board.listen)
@@ -221,7 +226,7 @@ class _Agent:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
         plan, scheduler = self._plan, self._scheduler
         listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
-        async with _watched(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
+        async with attended(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
             group.start_soon(self._ways.holdups.watch)
             if self._reload is not None:
                 group.start_soon(self._follow_file, self._reload)
@@ -233,6 +238,8 @@ class _Agent:
                 group.start_soon(self._answers.run)
             if self._has_past:
                 group.start_soon(self._show_past)
+            if (heart := self._heart()) is not None:
+                group.start_soon(self._beat, heart)
             if plan.seconds is not None:
                 group.start_soon(self._stop_after, plan.seconds)
             async with self._probing.running():
@@ -337,6 +344,11 @@ class _Agent:
             self._config.store.check_free()
             raise
 
+    async def _beat(self, heart: Heart) -> None:
+        """Report that we are well, once the store has been read."""
+        await self._is_open.wait()
+        await heart.run()
+
     async def _stop_after(self, seconds: float) -> None:
         await self._is_open.wait()
         await self._clock.sleep(seconds)
@@ -366,35 +378,3 @@ def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
 
 def _is_well(target: TargetStatus) -> bool:
     return bool(target.checks_now) and target.status in (Status.UP, Status.DEGRADED)
-
-
-@asynccontextmanager
-async def _watched(
-    scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
-) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body; the list is
-    not empty if a second signal cut the body off.
-    """
-    is_forced: list[bool] = []
-
-    def stop() -> None:
-        if scheduler.statistics().active_tasks:
-            monitor.notice(f"stopping: running checks have {GRACE:g} s; Ctrl-C once more stops at once")
-        scheduler.stop(GRACE)
-
-    def stop_at_once() -> None:
-        is_forced.append(True)
-        group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        await group.start(listen_to_signals, stop, stop_at_once, reload)
-        group.start_soon(_refresh, monitor, clock)
-        yield group, is_forced
-        group.cancel_scope.cancel()
-
-
-async def _refresh(monitor: Monitor, clock: Clock) -> None:
-    """Redraw as often as the display wants."""
-    while (seconds := monitor.refresh_every) is not None:
-        await clock.sleep(seconds)
-        monitor.show(lambda display: display.refresh())

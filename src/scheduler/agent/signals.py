@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 import anyio
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
+
+from scheduler import Scheduler
+from timerqueue import Clock
+
+from .show import Monitor
+
+GRACE: Final = 5.0
+"""Seconds that running checks have to end in once the agent is told to stop."""
 
 
 async def listen_to_signals(
@@ -49,3 +58,35 @@ def _has_terminal() -> bool:
             if stream is not None and stream.isatty():
                 return True
     return False
+
+
+@asynccontextmanager
+async def attended(
+    scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
+) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
+    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body; the list is
+    not empty if a second signal cut the body off.
+    """
+    is_forced: list[bool] = []
+
+    def stop() -> None:
+        if scheduler.statistics().active_tasks:
+            monitor.notice(f"stopping: running checks have {GRACE:g} s; Ctrl-C once more stops at once")
+        scheduler.stop(GRACE)
+
+    def stop_at_once() -> None:
+        is_forced.append(True)
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        await group.start(listen_to_signals, stop, stop_at_once, reload)
+        group.start_soon(_redraw, monitor, clock)
+        yield group, is_forced
+        group.cancel_scope.cancel()
+
+
+async def _redraw(monitor: Monitor, clock: Clock) -> None:
+    """Redraw as often as the display wants."""
+    while (seconds := monitor.refresh_every) is not None:
+        await clock.sleep(seconds)
+        monitor.show(lambda display: display.refresh())

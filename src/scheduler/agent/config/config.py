@@ -13,11 +13,12 @@ from attrs import evolve, field, frozen
 from scheduler import Retention
 
 from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
+from ..heartbeat import Heartbeat, read_heartbeat
 from ..notify import Rules, Surroundings, Way
 from ..quorum import check_shared, read_fleet
 from ..relations import GroupPlan
 from ..targets import Planned
-from ..text import address_family, is_address
+from ..text import is_address
 from ..toml import (
     ConfigError,
     Enough,
@@ -30,14 +31,13 @@ from ..toml import (
     is_unset,
     leaving_out_unset,
     long_number,
-    one_form,
     over,
     what_is_wrong,
 )
 from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
 from .limits import Limits, read_limits, read_retention
-from .network import Network, Push, read_network, read_push
+from .network import Network, Push, read_hosts, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
 from .relations import check_parents, read_groups, read_maintenance, warnings_of_groups
 from .rights import warnings_about, weaknesses
@@ -67,6 +67,7 @@ _TABLES: Final = {
     "maintenance": "when targets are not checked, and nobody is told of them",
     "notify": "by which rules people are told",
     "push": "where targets report to",
+    "heartbeat": "where the agent reports that it is well: see [its own watcher](agent.md#its-own-watcher)",
     "metrics": "where what probes of PostgreSQL find is kept, and for how long: see "
     "[where it is kept](watching-postgres.md#where-it-is-kept)",
     "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
@@ -97,6 +98,7 @@ class Config:
     tables: TablesPlace | None = None
     rules: Rules = field(factory=Rules)
     push: Push | None = None
+    heartbeat: Heartbeat | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -116,7 +118,8 @@ class Config:
         of_servers = [each.server.secrets for each in self.postgres]
         of_servers += [] if self.tables is None else [self.tables.server.secrets]
         of_checks = (target.check.secrets for target in self.targets)
-        return self.store.secrets.union(self.metrics.secrets, *of_checks, *of_channels, *of_servers)
+        of_ours = (each.secrets for each in (self.store, self.metrics, self.heartbeat) if each is not None)
+        return frozenset[str]().union(*of_ours, *of_checks, *of_channels, *of_servers)
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
@@ -210,7 +213,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     limits, warnings = read_limits(
         _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
     )
-    hosts = _hosts(_table(top, "hosts"))
+    hosts = read_hosts(_table(top, "hosts"))
     within = top.take(
         "targets",
         reach,
@@ -224,7 +227,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
             top.complain(f"[network]: probe: {within.refusal(host, host)}", "network")
     defaults = _table(top, "defaults")
     common = read_common(defaults, Common())
-    channels = read_channels(top, Surroundings(file.parent, environment), needs_secrets=needs_secrets)
+    around = Surroundings(file.parent, environment)
+    channels = read_channels(top, around, needs_secrets=needs_secrets)
     check_channels(defaults, common, channel_names(top))
     defaults.end()
     taken: dict[str, Section] = {}
@@ -242,6 +246,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres) or tables is not None
     )
     push, of_push = read_push(_table(top, "push"), targets)
+    heartbeat = read_heartbeat(_table(top, "heartbeat"), around, needs_secrets=needs_secrets)
     top.end()
     return Config(
         targets=targets,
@@ -260,6 +265,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         tables=tables,
         rules=rules,
         push=push,
+        heartbeat=heartbeat,
         warnings=(*warnings, *of_push, *quiet, *known_kinds().troubles.values()),
     )
 
@@ -293,26 +299,6 @@ def _probes(
     tables = read_tables(section, file.parent, environment, None if is_memory else base.with_suffix(".probes.json"))
     choices = read_choices(section)
     return (Layer("file", choices),) if choices else (), tables
-
-
-def _hosts(section: Section) -> dict[str, tuple[str, ...]]:
-    """Read fixed addresses of names."""
-    found = {
-        host: section.take(name, _addresses, (), "its addresses") for host, name in one_form(section.table, section)
-    }
-    section.end()
-    return found
-
-
-def _addresses(value: Any) -> tuple[str, ...]:
-    items = (value,) if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)) or not items or not all(_is_address(each) for each in items):
-        raise Unfit('IP addresses such as ["127.0.0.1", "::1"]', value)
-    return tuple(items)
-
-
-def _is_address(value: Any) -> bool:
-    return isinstance(value, str) and address_family(value) is not None
 
 
 def _targets(

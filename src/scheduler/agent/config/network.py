@@ -1,4 +1,4 @@
-"""[network] and [push] of a configuration: whether this machine is online at all, and where signals come in to it."""
+"""[network], [hosts] and [push]: whether this machine is online, fixed addresses, and where signals come in to it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from attrs import frozen
 from schedule import Every
 
 from ..checks import PushCheck, known_kinds
-from ..text import is_address, parse_url
-from ..toml import Section, Unfit, boolean, seconds
+from ..text import address_family, is_address, parse_url
+from ..toml import Section, Unfit, boolean, one_form, seconds
 from .target import Target, url_of
 
 EVERY: Final = 2.0
@@ -48,6 +48,15 @@ class Push:
     takes_get: bool = False
 
 
+def read_hosts(section: Section) -> dict[str, tuple[str, ...]]:
+    """Read [hosts]: fixed addresses of names."""
+    found = {
+        host: section.take(name, _addresses, (), "its addresses") for host, name in one_form(section.table, section)
+    }
+    section.end()
+    return found
+
+
 def read_network(section: Section) -> Network:
     """Read [network]."""
     urls = section.take(
@@ -77,6 +86,17 @@ def _urls(value: Any) -> tuple[str, ...]:
         if not known_kinds().by_scheme[found.scheme].is_resolved:
             raise Unfit(f"{_EXPECTED}: each with a host to connect to", each)
     return tuple(urls)
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    items = (value,) if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items or not all(_is_address(each) for each in items):
+        raise Unfit('IP addresses such as ["127.0.0.1", "::1"]', value)
+    return tuple(items)
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and address_family(value) is not None
 
 
 def _short(value: Any) -> float:

@@ -26,6 +26,7 @@ from scheduler import ClockJumped, JobFinished, JobNotFound, Outcome, RunEnded, 
 from ..targets import Checked, CheckedAgain, Closed, GroupRecalled, Incident, News, NotChecked, Opened, Remembered
 from ..text import wording
 from .arrivals import Arrivals
+from .backlog import Backlog
 from .channels import Message, MessageKind
 from .digests import Digests
 from .entries import NEVER, Entries, Entry, instant_of, is_same, waits_to_be_told
@@ -78,6 +79,7 @@ class Outbox:
         self._windows = {name: Window(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
         """Channels that took nothing when they were tried last, and what they said."""
+        self._backlog = Backlog(self._entries, self._failing)
         self._early: list[News] | None = []
         """News that have come before `begin`: what was told already stands in jobs that may not have been read."""
         self._begun = anyio.Event()
@@ -184,6 +186,10 @@ class Outbox:
             self._go_on(entry)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
+
+    def stuck(self) -> dict[str, bool]:
+        """Whether each channel has taken nothing since the last call, though there was something for it."""
+        return self._backlog.stuck(self._channels, self._now())
 
     def find(self, key: str) -> Message | None:
         """The message of that key as it is now. None: it is settled, or was never here."""
@@ -372,6 +378,7 @@ class Outbox:
 
     def _works_again(self, channel: str) -> None:
         """Send at once what waits for its next attempt: the channel has just taken something."""
+        self._backlog.taken(channel)
         if self._failing.pop(channel, None) is None:
             return
         self._start_ready(self._entries.of_channel(channel))

@@ -1,0 +1,34 @@
+"""Vitals: a store and channels, by which an agent lives besides its event loop."""
+
+from __future__ import annotations
+
+from scheduler import Scheduler, StoreStatistics
+
+from ..notify import Outbox
+
+
+class Vitals:
+    """A store that takes what it is given, and channels that do."""
+
+    def __init__(self, scheduler: Scheduler, outbox: Outbox) -> None:
+        self._scheduler = scheduler
+        self._outbox = outbox
+        self._commits = 0
+
+    def look(self) -> dict[str, str | None]:
+        """The trouble with each since the last call, in words. None: there is none."""
+        stuck = self._outbox.stuck()
+        of_channels = {
+            f"channel {name}": f"channel {name} takes no messages" if is_stuck else None
+            for name, is_stuck in stuck.items()
+        }
+        return {"store": self._trouble_of(self._scheduler.statistics().store), **of_channels}
+
+    def _trouble_of(self, store: StoreStatistics | None) -> str | None:
+        """The trouble of a store: there is something to be stored, and no more of it has been."""
+        if store is None:
+            return None
+        commits, self._commits = self._commits, store.commits
+        if store.trouble is not None:
+            return f"nothing can be stored: {store.trouble}"
+        return "the store does not answer" if store.unsaved and store.commits == commits else None

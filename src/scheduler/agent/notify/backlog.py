@@ -1,0 +1,36 @@
+"""The backlog: which channels leave messages lying that they should have taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .entries import SOON, Entries, Entry, instant_of
+
+
+class Backlog:
+    """The messages that channels leave lying. `failing`: those that did not take what they were given last."""
+
+    def __init__(self, entries: Entries, failing: Collection[str]) -> None:
+        self._entries = entries
+        self._failing = failing
+        self._have_taken: set[str] = set()
+
+    def taken(self, channel: str) -> None:
+        """Take note that the channel has taken a message."""
+        self._have_taken.add(channel)
+
+    def stuck(self, channels: Collection[str], now: float) -> dict[str, bool]:
+        """Whether each channel has taken nothing since the last call, though there was something for it."""
+        have_taken, self._have_taken = self._have_taken, set()
+        return {name: name not in have_taken and self._is_stuck(name, now) for name in channels}
+
+    def _is_stuck(self, channel: str, now: float) -> bool:
+        return any(self._is_lying(entry, now) for entry in self._entries.of_channel(channel))
+
+    def _is_lying(self, entry: Entry, now: float) -> bool:
+        """Whether a message may be sent, and waits for its channel: not for a turn that the channel's rate gives it."""
+        if not self._entries.is_ready(entry, now):
+            return False
+        next_start = entry.job.next_start
+        has_turn = next_start is not None and instant_of(now) < next_start < instant_of(now) + SOON
+        return not has_turn or entry.message.channel in self._failing
