@@ -117,6 +117,7 @@ def memory_of(
     to. Raises TypeError for what is no Retention, and for a queue beside a store that has no executions.
     """
     check_retention(retention)
+    core.runs.marks.let_go_without(tasks.goes_without_store, waits=not store.is_immediate)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
     sharing, shares = sharing_of(store), core.jobs.shares
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)

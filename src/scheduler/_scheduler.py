@@ -20,10 +20,10 @@ from ._jobs import (
     Tasks,
     call_of,
     count_of,
+    decorated,
     delay_of,
     flag_of,
     limit_of,
-    name_of,
     part_of,
     parted,
     poll_of,
@@ -240,13 +240,21 @@ class Scheduler(Running):
         task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)
         return [*self._registry.add_many(jobs, start, policy, on_conflict, task, called, call, tags)]
 
-    def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
+    def register(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        *,
+        inline: bool = False,
+        replace: bool = False,
+        without_store: bool = False,
+    ) -> None:
         """Let stored jobs name `func` from now on. Jobs that waited for this name come alive. Any thread.
 
-        `inline`: a `def` runs on the loop itself. `replace`: `func` may replace another callable of that name.
-        Raises InvalidJob.
+        `inline`: a `def` runs on the loop itself. `replace`: it may replace another callable. `without_store`: its runs
+        begin though the store does not answer, and are stored once it does: for what may run twice. Raises InvalidJob.
         """
-        self._tasks.register(name, func, inline=inline, replace=replace)
+        self._tasks.register(name, func, inline=inline, replace=replace, without_store=without_store)
         if self._memory is not None:
             self._core.loop.call(self._memory.reconciler.revive, name)
 
@@ -258,12 +266,7 @@ class Scheduler(Running):
 
     def task(self, name: F | str | None = None, *, inline: bool = False) -> F | Callable[[F], F]:
         """Register a task as a decorator: `@s.task("http")`. `@s.task` alone takes the function's own name."""
-
-        def decorate(func: F) -> F:
-            self.register(name_of(func) if name is None or callable(name) else name, func, inline=inline)
-            return func
-
-        return decorate(name) if callable(name) else decorate
+        return decorated(self.register, name, inline=inline)
 
     async def flush(self) -> None:
         """Return when everything that you asked for until now is durable; at once if there is no store.
@@ -288,8 +291,7 @@ class Scheduler(Running):
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
             return []
-        ticks = await self._memory.history(self._registry.ids_of(job_id), most, before_us)
-        return [record_of(tick) for tick in ticks]
+        return [record_of(tick) for tick in await self._memory.history(self._registry.ids_of(job_id), most, before_us)]
 
     async def audit(self) -> Audit:
         """Look at all jobs now, whether each has the start that it is to have; mend what is wrong, and say what it was.

@@ -42,7 +42,7 @@ from .options import (
     text_of,
     until_of,
 )
-from .tasks import Tasks, name_of
+from .tasks import Tasks, decorated, name_of
 from .thread_call import Call, NotLaunched
 
 __all__ = [
@@ -76,6 +76,7 @@ __all__ = [
     "copied",
     "count_of",
     "current_run",
+    "decorated",
     "delay_of",
     "flag_of",
     "id_of",

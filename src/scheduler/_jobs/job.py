@@ -307,11 +307,9 @@ class Attempt(Work):
 
     fence_number: int
     """Of an attempt of a stored job, as what follows. `is_held`: its mark has been asked for. `is_sent`: the mark has
-    been given to the store and may be durable. `is_marked`: the mark is durable.
+    been given to the store and may be durable. `is_marked`: the mark is durable. `goes_without`: it begins anyhow.
     """
-    is_held = False
-    is_sent = False
-    is_marked = False
+    is_held = is_sent = is_marked = goes_without = False
     dropped_for: MissedReason | None = None
     """Why it does not begin, if that is because of its mark."""
 

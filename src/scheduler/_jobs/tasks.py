@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable
 from difflib import get_close_matches
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import frozen
 
@@ -15,6 +15,8 @@ from .call import call_of
 from .options import flag_of
 from .thread_call import Call
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SHOWN: Final = 200
 """So many characters of a wrong name stand in an error."""
@@ -22,11 +24,14 @@ _SHOWN: Final = 200
 
 @frozen
 class Task:
-    """A callable under its name. `inline`: a `def` that runs on the loop itself."""
+    """A callable under its name. `inline`: a `def` that runs on the loop itself. `without_store`: its runs begin though
+    the store does not answer.
+    """
 
     name: str
     func: Callable[..., Any]
     inline: bool = False
+    without_store: bool = False
 
 
 class Tasks:
@@ -44,13 +49,22 @@ class Tasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
+    def register(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        *,
+        inline: bool = False,
+        replace: bool = False,
+        without_store: bool = False,
+    ) -> None:
         """Let `name` stand for `func` from now on. Once more changes nothing; `replace`: another may take its place.
 
         A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. A callable may have
         several names: the first one is what `name_of` gives. Raises InvalidJob.
         """
-        task, replace = Task(_checked(name), func, flag_of("inline", inline)), flag_of("replace", replace)
+        task = Task(_checked(name), func, flag_of("inline", inline), flag_of("without_store", without_store))
+        replace = flag_of("replace", replace)
         if not callable(func):
             msg = f"func must be something that can be called, not {func!r}"
             raise InvalidJob(msg)
@@ -78,6 +92,11 @@ class Tasks:
         if found is None:
             raise UnknownTask(self._advice(name))
         return found
+
+    def goes_without_store(self, name: str) -> bool:
+        """Whether runs of the task of that name begin though the store does not answer."""
+        found = self._tasks.get(name)
+        return found is not None and found.without_store
 
     def resolve(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
         """The name in the store, if the job is to stand there, what is to be called, and how.
@@ -133,6 +152,16 @@ def name_of(func: Callable[..., Any]) -> str:
         msg = f'{repr(func)[:_SHOWN]} has no name that a task can have: give it one, as in @scheduler.task("check")'
         raise InvalidJob(msg)
     return name
+
+
+def decorated(register: Callable[..., None], name: F | str | None, *, inline: bool) -> F | Callable[[F], F]:
+    """A function that is given, registered under the name that it has itself; or what registers the next function."""
+
+    def decorate(func: F) -> F:
+        register(name_of(func) if name is None or callable(name) else name, func, inline=inline)
+        return func
+
+    return decorate(name) if callable(name) else decorate
 
 
 def _checked(name: object) -> str:

@@ -279,7 +279,7 @@ class Journal:
         """Take the mark of the run back. False: it has been sent already."""
         if run.is_sent:
             return False
-        del self.pending.marks[run]
+        self.pending.marks.pop(run, None)  # a run that goes without a mark has none
         run.job.counts().runs -= 1
         return True
 

@@ -266,6 +266,7 @@ class Commits:
         sealed = self._journal.taken()
         self._got_through(len(sealed.batch.states))
         refused = {tick.fence for tick in receipt.refused}
+        self._marks.stored(sealed.batch.ended, receipt.stale)
         if self._look_at_stale(receipt):
             self._journal.pending.flushed[:0], sealed.flushed = sealed.flushed, []
         durable = [run for run in sealed.runs if run.fence_number not in refused]
@@ -291,7 +292,7 @@ class Commits:
         are_some_sent_again = False
         for tick in receipt.stale:
             never_began = tick.outcome == Outcome.MISSED.value or (tick.owed and not tick.attempt)
-            if never_began:  # its mark was refused, or it had none: the next name is free
+            if never_began or tick.fence in self._marks.without:  # it has no mark: the next name is free
                 self._journal.rename(tick)
                 are_some_sent_again = True
                 continue
@@ -375,6 +376,8 @@ class Commits:
         if self.trouble != error:
             self.trouble = error
             logger.warning("the store does not work: %s", error)
+        if is_taken_over:
+            self._marks.store_is_anothers()
         if self._down_since is None:
             self._down_since = self._queue.clock.monotonic()
             self._marks.store_down(self._journal.marked())
@@ -383,10 +386,10 @@ class Commits:
 
     def _is_up(self) -> None:
         self._failures = 0
+        self._marks.store_up()
         if self._down_since is None:
             return
         seconds = self._queue.clock.monotonic() - self._down_since
         self.trouble = self._down_since = None
-        self._marks.store_up()
         logger.info("the store works again, after %.1f s", seconds)
         self._listeners.tell(StoreUp(self._queue.clock.wall(), seconds))

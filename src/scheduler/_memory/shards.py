@@ -82,7 +82,7 @@ class Shards:
             clock=core.clock,
         )
         self._tell_news = on_news
-        core.runs.marks.rely_on(self.lease.is_sure)
+        core.runs.marks.rely_on(self.lease.is_sure, self._is_alone)
         core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=self.leaves_ticks)
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
@@ -236,6 +236,11 @@ class Shards:
         view = self._sharing.last
         living = [] if view is None else [each for each in view.peers if each.left >= 0 and each.epoch != view.me]
         return not all(peer.is_unsettled or peer.is_off for peer in living)
+
+    def _is_alone(self) -> bool:
+        """Whether there was no other node that could have our jobs by now, when we saw the store last."""
+        view = self._sharing.last
+        return view is not None and all(each.epoch == view.me for each in view.peers)
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
         """Let go of everything, which others have by now, and join them again as somebody new."""

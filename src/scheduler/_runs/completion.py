@@ -116,7 +116,7 @@ class Completion:
             error = None if outcome is SUCCEEDED else run.error_text()
             is_owed = self._is_owed(run)
             record = ended_tick(run, outcome, ended, error, run.traceback_text(), result, owed=is_owed)
-            self._journal.ended(run.job, record)
+            self._marks.keep_end(run, record)
 
     def _is_owed(self, run: Run) -> bool:
         """Whether it was cut off by a stop, and the next scheduler is to try its tick again."""

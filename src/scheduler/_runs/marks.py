@@ -1,39 +1,58 @@
 """Between room and begin: a run of a stored job is held until it is durable that it begins.
 
 While the store does not work the runs that wait for it step aside: they hand back their room, so that those that need
-no store, and the subtasks of what runs, go on.
+no store, and the subtasks of what runs, go on. Runs of a task that goes without the store begin all the same. Such a
+run has no mark: its record is made at its end, with a fence of its own, and waits for the store (docs/decisions/0039).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from logging import getLogger
+from typing import Final
 
-from timerqueue import TaskPool, Work
+from timerqueue import LifecycleError, TaskPool, TimerQueue, Work
 
 from .._jobs import Attempt, Job
 from .._journal import Journal
-from .._plan import Timeline
+from .._plan import AT_ONCE, Timeline
 from .._starts import HAS_RECORD, NOT_STORED, rename
 from .._values import MissedReason
+from ..stores import StoredTick
 from .run import MarkedRun
 
 logger = getLogger(__name__)
 
+PATIENCE: Final = 0.5
+"""Seconds for which a run that may go without the store waits for its mark."""
+
+MOST_KEPT: Final = 50_000
+"""Records of ends that wait for the store. Of what ends without a mark beyond that, each job has one record."""
+
 
 class Marks:
-    """The marks of one scheduler's runs. `soon`: calls a function in the next turn of the loop."""
+    """The marks of one scheduler's runs."""
 
-    def __init__(self, pool: TaskPool, timeline: Timeline, journal: Journal, soon: Callable[..., object]) -> None:
+    def __init__(self, pool: TaskPool, timeline: Timeline, journal: Journal, queue: TimerQueue) -> None:
         self._pool = pool
         self._journal = journal
         self._timeline = timeline
-        self._soon = soon
+        self._queue = queue
         self._aside: set[Attempt] = set()
         self._held: list[Attempt] = []
         """Runs whose marks were asked for while the store did not work, for one turn."""
         self._is_store_down = False
+        self._is_store_slow = False
+        self._goes_without: Callable[[str], bool] = _no_task_goes
+        self._waits = False
+        self._waiting: deque[tuple[float, Attempt]] = deque()
+        """Runs that may go without the store, and when they have waited long enough for their marks."""
+        self._is_watching = False
+        self.without: set[int] = set()
+        """Fences of runs that have begun without a mark, and whose records are not durable."""
+        self._is_alone: Callable[[], bool] = _is_alone
         self._are_ours: Callable[[], bool] | None = None
         self._in_doubt: list[Attempt] = []
         """Runs that had room, and marks, when it was not known whether their jobs are still ours."""
@@ -41,13 +60,29 @@ class Marks:
         self._staying: list[Attempt] = []
         """Runs that have found room, and hand it back, for one turn."""
 
-    def rely_on(self, are_ours: Callable[[], bool]) -> None:
-        """Let runs begin only while that says that the jobs are ours."""
+    def rely_on(self, are_ours: Callable[[], bool], is_alone: Callable[[], bool]) -> None:
+        """Let runs begin only while that says that the jobs are ours. `is_alone`: whether no other node could have them
+        by now: only then may a run go without the store.
+        """
         self._are_ours = are_ours
+        self._is_alone = is_alone
+
+    def let_go_without(self, goes: Callable[[str], bool], *, waits: bool) -> None:
+        """Let runs of tasks begin of which that says so, by their names, though the store does not answer. `waits`: it
+        may fall silent.
+        """
+        self._goes_without, self._waits = goes, waits
+
+    def store_is_anothers(self) -> None:
+        """Let no run go without the store any more: whoever has it by now has our jobs."""
+        self._goes_without = _no_task_goes
 
     def is_in_doubt(self, run: Attempt) -> bool:
         """Whether the run's job may be another agent's by now. Then the run is kept until `settled`."""
-        if self._are_ours is None or self._are_ours():
+        if self._are_ours is None or run.goes_without or self._are_ours():
+            return False
+        if self._begins_now(run):
+            self._go_without(run)
             return False
         self._in_doubt.append(run)
         return True
@@ -65,18 +100,87 @@ class Marks:
         self._aside.difference_update(back)
         self._submit(back)
 
-    def mark(self, run: Attempt) -> None:
-        """Let the mark of a run that has room be committed."""
+    def mark(self, run: Attempt) -> bool:
+        """Let the mark of a run that has room be committed. False: the run begins without it."""
         if self._stays(run.job):
             if not self._staying:
-                self._soon(self._hand_back_room)
+                self._queue.push(AT_ONCE, self._hand_back_room)
             self._staying.append(run)
-            return
+            return True
+        if self._begins_now(run):
+            self._mark_without(run)
+            return False
         self._journal.mark(run)
         if self._is_store_down:
             if not self._held:
-                self._soon(self._step_aside)
+                self._queue.push(AT_ONCE, self._step_aside)
             self._held.append(run)
+        elif self._waits and self._may_go(run):
+            self._watch(run)
+        return True
+
+    def _watch(self, run: Attempt) -> None:
+        """Let a run begin without its mark once it has waited for that for long enough."""
+        self._waiting.append((self._queue.clock.monotonic() + PATIENCE, run))
+        if not self._is_watching:
+            self._look_at(self._waiting[0][0])
+
+    def _look_at(self, when: float) -> None:
+        self._is_watching = True
+        with suppress(LifecycleError):  # the loop has ended, and nothing begins any more
+            self._queue.push(when, self._look)
+
+    def _look(self) -> None:
+        self._is_watching = False
+        now, waiting = self._queue.clock.monotonic(), self._waiting
+        while waiting and _waits_no_more(waiting[0][1]):
+            waiting.popleft()
+        if waiting and waiting[0][0] <= now:
+            waiting.clear()
+            self.store_is_slow(self._journal.marked())
+        if waiting:
+            self._look_at(max(waiting[0][0], now + PATIENCE / 2))
+
+    def _begins_now(self, run: Attempt) -> bool:
+        return (self._is_store_down or self._is_store_slow) and self._may_go(run)
+
+    def _may_go(self, run: Attempt) -> bool:
+        return run.job.task is not None and self._goes_without(run.job.task) and self._is_alone()
+
+    def _mark_without(self, run: Attempt) -> None:
+        """Let a run begin without a mark. If there is no room for its record, it belongs to those before it."""
+        last_missed, job = self._journal.pending.last_missed, run.job
+        before = last_missed.get(job) if self._is_full else None
+        self._journal.mark(run)
+        self._go_without(run)
+        if before is not None:
+            last_missed[job] = before
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._journal.pending.ended) >= MOST_KEPT
+
+    def _go_without(self, run: Attempt) -> None:
+        """Let a run begin without its mark. One that is on its way may be durable: then the end finds it."""
+        assert isinstance(run, MarkedRun)
+        run.goes_without = True
+        self._journal.pending.marks.pop(run, None)
+        self.without.add(run.fence_number)
+
+    def keep_end(self, run: Attempt, record: StoredTick) -> None:
+        """Note the record of a run that has ended."""
+        if run.goes_without and not run.is_sent and self._is_full:
+            self.without.discard(run.fence_number)
+            self._journal.missed(run.job, run.due_us, run.due_us, 1, NOT_STORED)
+            return
+        if run.goes_without and run.attempt > 1:
+            record = _in_place_of_an_attempt(self._journal.pending.ended, record)
+        self._journal.ended(run.job, record)
+
+    def stored(self, ended: Collection[StoredTick], stale: Collection[StoredTick]) -> None:
+        """Take note that these ends are durable, apart from those that were not taken."""
+        if self.without:
+            self.without.difference_update(tick.fence for tick in ended if tick not in stale)
 
     def leave_due(self, run: MarkedRun) -> bool:
         """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
@@ -99,9 +203,12 @@ class Marks:
 
     def committed(self, runs: Iterable[Attempt]) -> None:
         """These may begin; those that have stepped aside as soon as they have room again."""
-        runs = list(runs)
+        runs = [run for run in runs if not run.goes_without]
         for run in runs:
             run.mark_is_durable()
+        self._begin(runs)
+
+    def _begin(self, runs: list[Attempt]) -> None:
         self._pool.let_begin(runs)
         back = [run for run in runs if run in self._aside]
         self._aside.difference_update(back)
@@ -122,7 +229,7 @@ class Marks:
         the first free microsecond after the due instant. (So does the record of one that was dropped meanwhile: see
         Journal.unmark.)
         """
-        if run.is_over:
+        if run.is_over or run.goes_without:  # its end will be refused too, and gets another name then
             return
         has_been = self._timeline.us(run.due, steady=False) <= self._timeline.furthest_us
         if has_been and run.attempt == 1 and run.cause is None:
@@ -136,7 +243,7 @@ class Marks:
 
     def lost(self, run: Attempt) -> None:
         """The store cannot take its mark, now or ever."""
-        if not run.is_over:
+        if not (run.is_over or run.goes_without):
             self._drop(run, NOT_STORED)
 
     def _drop(self, run: Attempt, reason: MissedReason) -> None:
@@ -145,16 +252,31 @@ class Marks:
     def store_down(self, runs: Iterable[Attempt]) -> None:
         """The store does not work: these wait for it."""
         self._is_store_down = True
-        self._held.extend(runs)
+        self._held.extend(self._let_go(runs))
         self._step_aside()
 
+    def store_is_slow(self, runs: Iterable[Attempt]) -> None:
+        """The store has not answered for a moment: of those that wait for it, those begin that may go without."""
+        self._is_store_slow = True
+        self._let_go(runs)
+
     def store_up(self) -> None:
-        """The store works again: from now on runs wait for it in their places."""
-        self._is_store_down = False
+        """The store works: from now on runs wait for it in their places."""
+        self._is_store_down = self._is_store_slow = False
+
+    def _let_go(self, runs: Iterable[Attempt]) -> list[Attempt]:
+        """Let those of these, and of those in doubt, begin that may go without the store. The others of these."""
+        runs = [run for run in runs if not run.goes_without]
+        going = [run for run in (*runs, *self._in_doubt) if not run.is_over and self._may_go(run)]
+        for run in going:
+            self._go_without(run)
+        self._in_doubt = [run for run in self._in_doubt if not run.goes_without]
+        self._begin(going)
+        return [run for run in runs if not run.goes_without]
 
     def _hand_back_room(self) -> None:
         staying, self._staying = self._staying, []
-        self.step_aside(staying)
+        self._hand_back(staying)
         self.let_stay(self._stays)  # it may be over already
 
     def _step_aside(self) -> None:
@@ -163,9 +285,31 @@ class Marks:
             self.step_aside(held)
 
     def step_aside(self, runs: Iterable[Attempt]) -> None:
-        """Let these hand back their room until their marks are durable, which may take long."""
+        """Let these hand back their room until their marks are durable, which may take long, or else go without."""
+        self._hand_back(self._let_go(runs))
+
+    def _hand_back(self, runs: Iterable[Attempt]) -> None:
         self._aside.update(run for run in self._pool.step_aside(list(runs)) if isinstance(run, MarkedRun))
+
+
+def _in_place_of_an_attempt(ended: list[StoredTick], record: StoredTick) -> StoredTick:
+    """Take out the record of an earlier attempt at the tick, if it still waits. The record that stands for both."""
+    tick = record.job_id, record.due_us
+    place = next((place for place, each in enumerate(ended) if (each.job_id, each.due_us) == tick), None)
+    return record if place is None else record._replace(fence=ended.pop(place).fence)
 
 
 def _none_stays(_job: Job) -> bool:
     return False
+
+
+def _waits_no_more(run: Attempt) -> bool:
+    return run.is_marked or run.goes_without or run.is_over
+
+
+def _no_task_goes(_name: str) -> bool:
+    return False
+
+
+def _is_alone() -> bool:
+    return True

@@ -326,7 +326,7 @@ class MarkedRun(Run):
     its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
     """
 
-    __slots__ = ("dropped_for", "fence_number", "is_held", "is_marked", "is_sent")
+    __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent")
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
@@ -334,6 +334,7 @@ class MarkedRun(Run):
         self.is_held = False
         self.is_sent = False
         self.is_marked = False
+        self.goes_without = False
         self.dropped_for = None
 
     @property
@@ -361,7 +362,8 @@ class MarkedRun(Run):
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         job = self.job
-        if (not self.is_marked and self.owner.mark(self, now)) or self.owner.is_in_doubt(self):
+        has_mark = self.is_marked or self.goes_without
+        if (not has_mark and self.owner.mark(self, now)) or self.owner.is_in_doubt(self):
             return HELD
         self.started = max(now, self.due)
         if not self.owner.run_began(self):

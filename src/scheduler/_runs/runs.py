@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
-from functools import partial
 from logging import getLogger
 
 from schedule import Missed
@@ -21,7 +20,6 @@ from timerqueue import Random, TaskPool, Work
 
 from .._jobs import AskedRun, Job, NextAttempt, NotLaunched, awaited
 from .._journal import Journal
-from .._plan import AT_ONCE
 from .._starts import (
     MissedTicks,
     Pausing,
@@ -96,7 +94,7 @@ class Runs(Services):
         self._when_idle: Callable[[], None] | None = None
         self.relaunches = Relaunches(queue, pool.submit, listeners)
         self.has_priorities = False
-        self.marks = Marks(pool, timeline, journal, partial(queue.push, AT_ONCE))
+        self.marks = Marks(pool, timeline, journal, queue)
         self.is_in_doubt = self.marks.is_in_doubt
         self.owing = Owing(self, starts, journal)
         self.completion = Completion(self, journal, random)
@@ -251,8 +249,7 @@ class Runs(Services):
     def mark(self, run: MarkedRun, now: float) -> bool:
         if self.is_stopping or self._is_too_late(run, now - run.due):
             return False
-        self.marks.mark(run)
-        return True
+        return self.marks.mark(run)
 
     def run_began(self, run: Run) -> bool:
         job = run.job
