@@ -168,12 +168,13 @@ async def test_somebody_pauses_a_target_in_the_database(started, config, tmp_pat
 
 
 async def test_a_store_that_goes_away_is_told_and_waited_for(started, config, tmp_path):
-    """No check starts that could not be recorded; afterwards all goes on."""
+    """Checks go on meanwhile, and their records are stored afterwards."""
     file, store = config(), tmp_path / "uptime.db"
     async with started("run", file) as command:
         await command.line_with("-> UP", "site")
         store.rename(tmp_path / "elsewhere")
-        await command.line_with("NOTICE", "checks wait, because nothing can be stored", "replaced or removed")
+        await command.line_with("NOTICE", "nothing can be stored", "replaced or removed")
+        await command.line_with("UP  ", "site")
         (tmp_path / "elsewhere").rename(store)
         await command.line_with("NOTICE", "the store works again, after ")
         await command.line_with("UP  ", "site")

@@ -29,7 +29,7 @@ from timerqueue import Clock
 
 from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, Push, spoken_for, without_collections
-from .heartbeat import Heart, Vitals, heart_of
+from .heartbeat import OURS, Heart, StoreOutage, Vitals, heart_of
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import LIMIT as HANDED, MOST as MOST_HANDED, NotListening, Peers, Server, Signals, listen, most_connections
@@ -98,8 +98,8 @@ async def run(
 
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
-    """The channels that are told of each target that is checked, and of each group of targets; None: all."""
-    groups = {group.name: group.notify for group in config.groups}
+    """The channels that are told of each target that is checked, of each group, and of our own store; None: all."""
+    groups = {OURS: None, **{group.name: group.notify for group in config.groups}}
     members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
     return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members
 
@@ -137,6 +137,7 @@ class _Agent:
             now=ways.clock.wall,
             say=self._monitor.notice,
             clean=ways.redactor.clean,
+            unstored=OURS,
         )
         self._board.subscribe(self._outbox.hear)
         self._board.subscribe(self._monitor.hear)
@@ -145,11 +146,12 @@ class _Agent:
         self._answers = self._hear_those_above(elsewhere)
         self._board.subscribe(self._roster.groups.hear)
         self._shared_groups = self._roster.groups if isinstance(self._roster.groups, SharedGroups) else None
+        self._outage = StoreOutage(self._board.tell, ways.clock, is_shared=config.store.fleet is not None)
         self._hear_the_scheduler()
         self._to_channels = Resolver(config.hosts)  # which `targets` does not bind: whom to tell is for the file to say
         means = Means(self._to_channels, ways.clock)
         self._delivery = Delivery(self._outbox, config.channels, means, ways.redactor.clean)
-        self._scheduler.register(NOTIFY, self._delivery.run)
+        self._scheduler.register(NOTIFY, self._delivery.run, without_store=True)
         self._roster.maintenance.plan(config.maintenance)
         self._roster.begin(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
@@ -193,6 +195,7 @@ class _Agent:
         if self._shared_groups is not None:
             self._scheduler.listen(self._shared_groups.listen, RunEnded)
         self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
+        self._scheduler.listen(self._outage.listen, StoreDown, StoreUp)
         self._scheduler.listen(self._look_around, ShardsMoved, AgentLost)
         self._scheduler.listen(self._listen)
 
@@ -238,6 +241,7 @@ class _Agent:
                 group.start_soon(self._answers.run)
             if self._has_past:
                 group.start_soon(self._show_past)
+            group.start_soon(self._outage.run)
             if (heart := self._heart()) is not None:
                 group.start_soon(self._beat, heart)
             if plan.seconds is not None:

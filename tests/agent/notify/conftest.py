@@ -62,6 +62,7 @@ class World:
         self.rules = Rules(digest=None)
         self.said = []
         self.ways = {}
+        self.unstored = None
         self.before = lambda outbox: None
         """What the outbox is told of before its process has read the store."""
 
@@ -71,10 +72,18 @@ class World:
         s = Scheduler(
             limits={"channel:*": 1}, clock=self.clock, store=self.store if is_stored else None, crash_floor="10s"
         )
-        outbox = Outbox(s, self.channels, self.targets, self.rules, now=self.clock.wall, say=self.said.append)
+        outbox = Outbox(
+            s,
+            self.channels,
+            self.targets,
+            self.rules,
+            now=self.clock.wall,
+            say=self.said.append,
+            unstored=self.unstored,
+        )
         ways = {name: self.ways.get(name, Way(channel=channel)) for name, channel in self.channels.items()}
         delivery = Delivery(outbox, ways, Means(Resolver({}), self.clock))
-        s.register(TASK, delivery.run)
+        s.register(TASK, delivery.run, without_store=True)
         s.listen(outbox.listen, RunEnded, JobFinished)
         s.listen(outbox.hear, ClockJumped)
         s.listen(lambda _: outbox.begin(), SchedulerStarted)

@@ -133,8 +133,8 @@ def test_nothing_is_shown_before_the_store_is_open():
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (StoreDown(1.0, "x.db: hunter22 is full"), "checks wait, because nothing can be stored: x.db: *** is full"),
-        (StoreUp(1.0, 75.0), "the store works again, after 1m15s: nothing is lost, and checks go on"),
+        (StoreDown(1.0, "x.db: hunter22 is full"), "nothing can be stored: x.db: *** is full"),
+        (StoreUp(1.0, 75.0), "the store works again, after 1m15s: what was kept is stored"),
         (ScopePaused("*", "holidays"), "paused: everything: holidays"),
         (ScopePaused("tag:db", "move"), "paused: what has the tag db: move"),
         (ScopeResumed("*"), "no longer paused: everything"),

@@ -124,13 +124,16 @@ def test_what_is_unknown_moves_no_state_and_counts_against_no_uptime(reason):
     see_that_nothing_has_happened(world, status, 2 / 3)
 
 
-def test_while_nothing_can_be_written_no_check_begins_and_no_uptime_is_lost():
-    """What could not be recorded has not been asked."""
+def test_while_nothing_can_be_written_an_outage_is_an_incident_like_any_other():
+    """Checks go on, and each is on record afterwards."""
     world = World(errno.ECONNREFUSED, is_unwritten=True)
     status = world.live(LENGTH)
-    assert Status.DOWN not in world.statuses
-    assert len(world.statuses) <= LENGTH / 60 - 9
-    see_that_nothing_has_happened(world, status, 0.6)
+    opened, closed = world.told
+    assert closed.ended - opened.incident.began == pytest.approx(END - BEGIN, abs=61)
+    assert len(world.statuses) >= LENGTH / 60 - 1
+    assert uptime_over(status.past, T0 + LENGTH, LENGTH).known == pytest.approx(1.0, abs=0.06)
+    records = world.store.history("api", limit=1_000)
+    assert len(records) == len({each.due_us for each in records}) >= len(world.statuses)
 
 
 def test_while_the_agent_is_away_nothing_is_known():

@@ -18,12 +18,17 @@ PRIORITY: Final = 6
 
 
 class MessageJobs:
-    """The jobs of all entries. `now`: UTC seconds since 1970."""
+    """The jobs of all entries. `now`: UTC seconds since 1970. `unstored`: the name of what no store holds messages
+    about.
+    """
 
-    def __init__(self, scheduler: Scheduler, entries: Entries, now: Callable[[], float]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, entries: Entries, now: Callable[[], float], unstored: str | None = None
+    ) -> None:
         self._scheduler = scheduler
         self._entries = entries
         self._now = now
+        self._unstored = unstored
 
     def add(self, message: Message, due: float | None) -> None:
         """Make the entry and the job of a message, due at `due`; None: it waits to be told when.
@@ -46,6 +51,7 @@ class MessageJobs:
             place=message.target,
             tags=(TASK, message.channel),
             on_conflict="keep",
+            durable=message.target != self._unstored,
         )
         self._entries.put(Entry(message, job))
         if due is not None:

@@ -51,7 +51,8 @@ class Outbox:
     """The messages that are not settled, and the incidents that are open, by channel.
 
     `channels`: names of those that there are. `routes`: the channels of each target that there is; None: all. `say` is
-    called with words about what becomes of messages. `clean` masks secrets. `now`: UTC seconds since 1970.
+    called with words about what becomes of messages. `clean` masks secrets. `now`: UTC seconds since 1970. `unstored`:
+    the name of what no store holds messages about: our own.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Outbox:
         now: Callable[[], float],
         say: Callable[[str], None],
         clean: Callable[[str], str] = str,
+        unstored: str | None = None,
     ) -> None:
         self.rules = rules
         self._scheduler = scheduler
@@ -73,7 +75,7 @@ class Outbox:
         self._say = say
         self._clean = clean
         self._entries = Entries()
-        self._jobs = MessageJobs(scheduler, self._entries, now)
+        self._jobs = MessageJobs(scheduler, self._entries, now, unstored)
         self._digests = Digests()
         self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
         self._windows = {name: Window(rules.digest) for name in channels}
@@ -227,16 +229,14 @@ class Outbox:
 
     def postpone(self, key: str, seconds: float | None) -> None:
         """Start the message's job again after so long; None: once it is told to."""
-        entry = self._entries.find(key)
-        if entry is not None:
+        if (entry := self._entries.find(key)) is not None:
             later = NEVER if seconds is None else timedelta(seconds=seconds)
             entry.job.set_next_start(instant_of(self._now()) + later)
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
         """Settle messages that went out in the digest of that key. Their jobs start once more, to say so."""
         for message in messages:
-            entry = self._entries.find(message.key)
-            if entry is not None:
+            if (entry := self._entries.find(message.key)) is not None:
                 self._digests.put(entry, key)
                 self._settled(entry, DELIVERED)
                 self._jobs.start_soon(entry)
@@ -371,17 +371,15 @@ class Outbox:
 
     def _failed(self, channel: str, error: str) -> None:
         if channel not in self._failing:
-            self._say(
-                f"channel {channel}: {error.partition('Undelivered: ')[2] or error}; messages are kept and tried again"
-            )
+            said = error.partition("Undelivered: ")[2] or error
+            self._say(f"channel {channel}: {said}; messages are kept and tried again")
         self._failing[channel] = error
 
     def _works_again(self, channel: str) -> None:
         """Send at once what waits for its next attempt: the channel has just taken something."""
         self._backlog.taken(channel)
-        if self._failing.pop(channel, None) is None:
-            return
-        self._start_ready(self._entries.of_channel(channel))
+        if self._failing.pop(channel, None) is not None:
+            self._start_ready(self._entries.of_channel(channel))
 
     # -- after a restart -----------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Signals find their targets by tokens, move deadlines, and are judged and stored before anybody hears of success.
 
 What has been heard counts at once, in memory: a target whose signal we have is not silent. While the store does not
-work, who sent it is told 503, and its run waits for the store. It is judged and stored then, whether or not the sender
-sends it again.
+work, who sent it is told 503, for it could be lost with this process. It is judged all the same, and stored later,
+whether or not the sender sends it again.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class Roster:
             poll=poll,
         )
         self._vote = None if poll is None or is_once else task.vote
-        scheduler.register(TASK, task.run)
+        scheduler.register(TASK, task.run, without_store=True)
 
     def begin(self, targets: Iterable[Target]) -> None:
         """Take in the targets that there are at the start. Raises InvalidJob for a schedule that is over."""

@@ -64,9 +64,9 @@ def describe_outage(news: Outage) -> str:
         case StoreDown(is_taken_over=True):
             return f"stopping, because the store is another agent's now: {news.error}"
         case StoreDown():
-            return f"checks wait, because nothing can be stored: {news.error}"
+            return f"nothing can be stored: {news.error}"
         case StoreUp():
-            return f"the store works again, after {wording.span(news.seconds)}: nothing is lost, and checks go on"
+            return f"the store works again, after {wording.span(news.seconds)}: what was kept is stored"
         case AgentJoined() | AgentLost() | SkewTooLarge() | SkewEnded():
             return _describe_fleet(news)
         case _:

@@ -1,0 +1,59 @@
+"""An outage of the store is told over all channels, as one of a target is: the agent cannot remember meanwhile."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from typing import Final
+
+from scheduler import StoreDown, StoreUp
+from timerqueue import Clock
+
+from ..checks import Status
+from ..targets import Closed, Incident, Opened
+
+OURS: Final = f"the store of the agent on {platform.node()}"
+"""The name under which the outage is told. Messages about it are kept in memory, for there is nowhere else."""
+
+TOLD_AFTER: Final = 10.0
+"""Seconds for which the store may be away without anybody being told."""
+
+LOOK_EVERY: Final = 1.0
+
+
+class StoreOutage:
+    """The outages of one agent's store. `tell`: told of one that lasts, and of its end.
+
+    `is_shared`: other agents share the store, and may have the targets of this one meanwhile.
+    """
+
+    def __init__(self, tell: Callable[[Opened | Closed], object], clock: Clock, *, is_shared: bool) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._checks = "checks wait while other agents may have them" if is_shared else "checks go on in memory"
+        self._down: StoreDown | None = None
+        self._since = 0.0
+        self._told: Incident | None = None
+
+    def listen(self, event: StoreDown | StoreUp) -> None:
+        """Take note that the store does not work, or works again."""
+        if isinstance(event, StoreDown):
+            self._since = self._clock.monotonic() if self._down is None else self._since
+            self._down = event
+            return
+        if self._told is not None:
+            self._tell(Closed(self._told, self._clock.wall()))
+        self._down = self._told = None
+
+    async def run(self) -> None:
+        """Tell of outages that last, until cancelled."""
+        while True:
+            await self._clock.sleep(LOOK_EVERY)
+            if self._down is not None and self._told is None and self._clock.monotonic() - self._since >= TOLD_AFTER:
+                self._told = self._incident(self._down)
+                self._tell(Opened(self._told))
+
+    def _incident(self, down: StoreDown) -> Incident:
+        id = f"store-{platform.node()}-{int(down.at * 1000)}"
+        error = f"nothing can be stored, and {self._checks}: {down.error}"
+        return Incident(id, OURS, down.at, Status.DOWN, error)
