@@ -3,11 +3,12 @@ tasks.
 """
 
 from collections import Counter
+from threading import Thread
 
 import anyio
 import pytest
 
-from kit import until
+from kit import until, wait_until
 from schedule import Every
 from scheduler import Scheduler, current_run, fleet, rate
 from scheduler.stores import LEASE, Ask, Wish
@@ -125,6 +126,22 @@ def test_a_loan_of_the_dead_ends_though_the_servers_clock_was_set_back(agent, by
     assert other.lending.round({"http": Ask(1, 0, (Wish(1, 1),), window=window)})["http"].held == 0
     ((left,),) = by_hand("SELECT extract(epoch FROM until - clock_timestamp())::float8 FROM {}.unit")
     assert longest - 1 < left <= longest
+
+
+def test_a_size_that_is_told_while_a_round_goes_on_is_said_with_the_next(agent, by_hand):
+    """The loop resizes a limit while a thread waits for the answer. The others kept to the old size for good."""
+    store = agent()
+    store.lending.declare({"http": 3}, {})
+    store.lending.round({"http": Ask(3, 0, (Wish(1, 1),))})
+    with by_hand("SELECT 1").connection.transaction():
+        by_hand("SELECT FROM {}.borrower FOR UPDATE")
+        on_its_way = Thread(target=store.lending.round, args=[{"http": Ask(3, 0, (Wish(1, 1),))}])
+        on_its_way.start()
+        wait_until(lambda: by_hand("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").fetchone()[0])
+        store.lending.declare({"http": 5}, {})
+    on_its_way.join()
+    store.lending.round({"http": Ask(5, 0, (Wish(1, 1),))})
+    assert by_hand("SELECT units FROM {}.fleet_limit").fetchall() == [(5,)]
 
 
 def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(shared_store, monkeypatch):

@@ -213,16 +213,16 @@ class PostgresLending:
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
         """Carry out a round of these limits in one transaction."""
         me = self._place.epoch
-        number = next(self._numbers)
+        number, sizes = next(self._numbers), self._sizes  # the loop may put others in their place meanwhile
         with self._place.beside.lend() as connection:
-            if self._declared != (me, self._sizes):
+            if self._declared != (me, sizes):
                 with connection.transaction_as(""):
-                    self._declare(connection, me)
+                    self._declare(connection, me, sizes)
             with connection.transaction_as("", first=self._begin(me, number, asked)) as begun:
                 books = self._begun(number, asked, begun)
                 decided = [(name, decide(me, ask, books[name]), ask) for name, ask in asked.items()]
                 self._write(connection, me, decided)
-        self._declared = (me, self._sizes)
+        self._declared = (me, sizes)
         return {name: decision.lent for name, decision, _ in decided}
 
     def give_back(self) -> None:
@@ -243,14 +243,14 @@ class PostgresLending:
         with self._place.beside.transaction(is_reader=True) as connection:
             return loans_of(connection, self._statements)
 
-    def _declare(self, connection: Connection, me: int) -> None:
+    def _declare(self, connection: Connection, me: int, told: Mapping[str, Size]) -> None:
         """Say which limits we know, and how many units each has."""
         self._check(self._hold(connection, me))
         with connection.pipeline():
             connection.execute(self._statements.join, [me])
             connection.execute(self._statements.forget_sizes, [me])
-            units, rests = zip(*self._sizes.values(), strict=True) if self._sizes else ((), ())
-            sizes = [text_array(self._sizes), number_array(units), number_array(rests)]
+            units, rests = zip(*told.values(), strict=True) if told else ((), ())
+            sizes = [text_array(told), number_array(units), number_array(rests)]
             connection.execute(self._statements.put_sizes, [me, *sizes])
 
     def _begin(self, me: int, number: int, asked: Mapping[str, Ask]) -> list[Asked]:
