@@ -9,7 +9,7 @@ from psycopg import connect
 
 from kit import no_hint
 from postgres_pair import Pair
-from scheduler.stores import Batch, StoreTakenOver, StoreUnavailable
+from scheduler.stores import Ask, Batch, StoreTakenOver, StoreUnavailable, Wish
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -25,7 +25,11 @@ def story():
 
         stays = store("joins", shared=True)
         behind, caught_up = store("behind"), store("caught_up", shared=True)
+        lends, resized = store("lends", shared=True), store("resized", shared=True)
+        borrow(resized, 3)
         pair.fall_behind()
+        borrow(lends, 3)
+        borrow(resized, 2)
         lost = store("joins", shared=True)
         lost.sharing.renew()
         put(pair.primary, "behind", "forgotten")
@@ -47,15 +51,29 @@ def story():
             then=asked(behind.changes),
             is_news=asked(caught_up.sharing.renew).is_news,
             caught_up=asked(caught_up.changes),
+            held=[asked(lambda each=each: borrow(each, 2)) for each in (lends, resized)],
+            sizes={schema: sizes(pair.standby, schema) for schema in ("lends", "resized")},
         )
-        behind.close()
-        caught_up.close()
+        for each in (behind, caught_up, lends, resized):
+            each.close()
 
 
 def put(server, schema, job_id):
     """Write a job by hand."""
     with connect(server.dsn, autocommit=True) as hand:
         hand.execute(f"INSERT INTO {schema}.job (id, task, schedule) VALUES (%s, 't', 's')", [job_id])
+
+
+def borrow(store, size):
+    """Borrow a unit of a limit that has so many. Returns how many are lent."""
+    store.lending.declare({"http": size}, {})
+    return store.lending.round({"http": Ask(size, 0, (Wish(1, 1),))})["http"].held
+
+
+def sizes(server, schema):
+    """Say what agents say of how many units the limits have."""
+    with connect(server.dsn) as hand:
+        return [units for (units,) in hand.execute(f"SELECT units FROM {schema}.fleet_limit")]
 
 
 def pass_by(server, count):
@@ -103,3 +121,13 @@ def test_what_is_changed_after_a_failover_is_seen_even_if_the_standby_counts_as_
     """That it has forgotten transactions does not show in its count any more. All that its log has is news, once."""
     assert story.is_news
     assert set(story.caught_up.jobs) == {"new"}
+
+
+def test_an_agent_whose_first_units_were_lost_borrows_again(story):
+    """The standby knew that it had joined, and not that it borrows: no round of it was carried out any more."""
+    assert story.held == [1, 1]
+
+
+def test_sizes_of_limits_that_the_standby_did_not_know_are_said_again(story):
+    """The others kept to what it knew."""
+    assert story.sizes == {"lends": [2], "resized": [2]}

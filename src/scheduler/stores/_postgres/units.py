@@ -188,8 +188,10 @@ class PostgresLending:
         self._channel = channel
         self._numbers = count(1)
         self._sizes: Mapping[str, Size] = {}
-        self._declared: tuple[int, Mapping[str, Size]] | None = None
-        """What has been said, by which incarnation."""
+        self._declared: tuple[int, Mapping[str, Size], Connection] | None = None
+        """What has been said, by which incarnation and over which connection: at the end of another there may be a
+        standby that does not know.
+        """
         self._hint: Callable[[], None] | None = None
 
     @property
@@ -215,14 +217,14 @@ class PostgresLending:
         me = self._place.epoch
         number, sizes = next(self._numbers), self._sizes  # the loop may put others in their place meanwhile
         with self._place.beside.lend() as connection:
-            if self._declared != (me, sizes):
+            if self._declared != (me, sizes, connection):
                 with connection.transaction_as(""):
                     self._declare(connection, me, sizes)
             with connection.transaction_as("", first=self._begin(me, number, asked)) as begun:
                 books = self._begun(number, asked, begun)
                 decided = [(name, decide(me, ask, books[name]), ask) for name, ask in asked.items()]
                 self._write(connection, me, decided)
-        self._declared = (me, sizes)
+            self._declared = me, sizes, connection
         return {name: decision.lent for name, decision, _ in decided}
 
     def give_back(self) -> None:
@@ -272,7 +274,7 @@ class PostgresLending:
         held, begun, _, _, units, sizes, wishes = answers
         self._check(held)
         if not begun.rowcount:
-            msg = f"{self._place.where}: round {number} of units has come after a later one"
+            msg = f"{self._place.where}: round {number} of units has come after a later one, or it knows of none"
             raise StoreUnavailable(msg)
         return _books(asked, units, sizes, wishes)
 
