@@ -1,13 +1,14 @@
 """How many connections a node has to its server at once, and how those share one that do not write."""
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import anyio
 import pytest
 from psycopg import sql
 
 from kit import PATIENCE, until, wait_until
+from proxy import Proxy
 from schedule import Every
 from scheduler import Scheduler, fleet
 from scheduler.stores import StoreBusy, StoreLocked, StoreUnavailable, StoreUnreachable, shard_of
@@ -104,6 +105,25 @@ def test_a_long_reading_gives_way_to_whoever_waits(agent, by_hand, reads):
     assert "others needed the connection" in found[0]
     still = "SELECT count(*) FROM pg_stat_activity WHERE query = %s AND state = 'active'"
     wait_until(lambda: by_hand(still.replace("{}", ""), reads).fetchone() == (0,))
+
+
+def test_many_who_read_keep_nobody_waiting_for_more_than_one_of_them(postgres_server, postgres_schema):
+    """Each claim came to the end of the line, and gave up there: far from the server ten readers were enough."""
+    with (
+        Proxy(postgres_server.folder / ".s.PGSQL.5432", distance=0.02) as proxy,
+        closing(PostgresStore(proxy.dsn, schema=postgres_schema, shared=True)) as store,
+    ):
+        store.open(0, lambda: None)
+        store.sharing.renew()
+        store.sharing.settle(stays=True)
+        readers = [threading.Thread(target=store.history) for _ in range(30)]
+        for reader in readers:
+            reader.start()
+        claimed = [store.sharing.claim([number]) for number in (1, 2)]
+        were_reading = any(reader.is_alive() for reader in readers)
+        for reader in readers:
+            reader.join()
+    assert (claimed, were_reading) == ([[1], [2]], True)
 
 
 def test_who_renews_the_lease_waits_for_nobody(agent):

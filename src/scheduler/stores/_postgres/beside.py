@@ -68,6 +68,7 @@ class Beside:
         self._where = where
         self._connection: Connection | None = None
         self._one_at_a_time = Lock()
+        self._one_reader = Lock()
         self._count = Lock()
         self._waiting = 0
         self._is_connecting = False
@@ -84,13 +85,14 @@ class Beside:
     ) -> Iterator[Connection]:
         """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: it can wait.
 
-        One `is_reader` has it for no longer than READS_ON while others wait: StoreBusy then, too. One that `is_brief`
-        makes no connection, and waits for no answer for longer than BRIEF.
+        One `is_reader` waits behind other readers, and has it for no longer than READS_ON while somebody waits who is
+        none: StoreBusy then, too. One that `is_brief` makes no connection, and waits for no answer for longer than
+        BRIEF.
         """
         closings = self._closings
         if is_brief:
             self._await_connection()
-        if not self._have(wait):
+        if not self._have(wait, is_reader=is_reader):
             raise self._why_not(wait)
         try:
             with translated(self._where):
@@ -118,6 +120,8 @@ class Beside:
             if self._closings != closings:
                 self._hang_up()
             self._one_at_a_time.release()
+            if is_reader:
+                self._one_reader.release()
 
     @contextmanager
     def transaction(self, *, is_reader: bool = False) -> Iterator[Connection]:
@@ -170,7 +174,18 @@ class Beside:
             self._hang_up()
             self._one_at_a_time.release()
 
-    def _have(self, wait: float | None) -> bool:
+    def _have(self, wait: float | None, *, is_reader: bool) -> bool:
+        """Wait for one's turn. Readers stand in a line of their own first: others wait for one of them, not for all."""
+        if not is_reader:
+            return self._have_among_others(wait)
+        if not self._one_reader.acquire(timeout=-1 if wait is None else wait):
+            return False
+        if self._have_among_others(wait):
+            return True
+        self._one_reader.release()
+        return False
+
+    def _have_among_others(self, wait: float | None) -> bool:
         if self._one_at_a_time.acquire(blocking=wait is None):
             return True
         assert wait is not None
