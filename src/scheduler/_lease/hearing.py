@@ -53,9 +53,13 @@ class Hearing:
             self._thread.join(seconds)
 
     def heard(self) -> Collection[int]:
-        """Whose sessions have ended, since the last call."""
+        """Whose sessions have ended, since the last call; and those of before that are to be heard once more."""
         heard, self._heard = self._heard, set()
         return heard
+
+    def again(self, heard: Collection[int]) -> None:
+        """Have these be heard once more: nothing could be done about it yet."""
+        self._heard.update(heard)
 
     def follow(self, view: View) -> None:
         """Wait from now on for who is the neighbour by now."""

@@ -163,7 +163,10 @@ class Lease:
                 return self._sharing.last or view
             if free := _free(view):
                 return view.with_ours(self._sharing.claim(free))
-        except (StoreBusy, StoreLocked) as exc:
+        except StoreError as exc:
+            self._hearing.again(heard)
+            if not isinstance(exc, StoreBusy | StoreLocked):
+                raise
             logger.debug("nobody is buried, and nothing claimed, in this turn: %s", exc)
             self.was_busy = isinstance(exc, StoreBusy)  # else the store has answered
         return view

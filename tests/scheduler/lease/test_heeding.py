@@ -1,5 +1,7 @@
 """Which signs of a death a lease heeds: an outage of the store ends the sessions of nodes that are well, too."""
 
+from contextlib import suppress
+
 import pytest
 
 from scheduler._lease import Belief, Lease
@@ -42,7 +44,7 @@ class Fleet:
         raise StoreUnavailable("nobody listens here")
 
     def turn(self, *, heard=()):
-        self.lease._hearing.heard = lambda: set(heard)  # as its thread has heard it
+        self.lease._hearing._heard.update(heard)  # as its thread has heard it
         self.lease.turn()
         return self.buried
 
@@ -92,3 +94,16 @@ def test_a_burial_that_is_hindered_is_no_failure_of_the_store(fleet, hindrance, 
     assert (fleet.turn(), fleet.lease.was_busy) == ([], was_busy)
     fleet.hindrance = None
     assert (fleet.turn(), fleet.lease.was_busy) == ([NEIGHBOUR], False)
+
+
+@pytest.mark.parametrize("hindrance", [StoreBusy("others have it"), LOCKED, AWAY])
+def test_a_death_that_was_heard_is_not_forgotten_while_the_burial_is_hindered(fleet, hindrance):
+    """It was heeded two seconds later, when the lease had ended."""
+    fleet.turn()
+    fleet.clock.advance(LEASE)
+    fleet.turn()
+    fleet.hindrance = hindrance
+    with suppress(type(AWAY)):
+        assert fleet.turn(heard=[NEIGHBOUR]) == []
+    fleet.hindrance = None
+    assert fleet.turn() == [NEIGHBOUR]
