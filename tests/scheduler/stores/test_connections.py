@@ -206,6 +206,29 @@ def test_who_waits_behind_one_who_waits_for_a_lock_is_busy_and_not_cut_off(agent
     assert len(found) == 1
 
 
+def test_who_renews_the_lease_makes_no_connection_in_place_of_one_that_is_closed_as_it_waits(agent):
+    """Any error of whoever had it closes it. The lease ended while its thread connected."""
+    store, found = agent(), []
+    store.sharing.renew()
+    store.sharing.settle(stays=True)
+    store._listener.close()  # nobody else connects
+
+    def claim():
+        try:
+            store.sharing.claim([1])
+        except StoreBusy as error:
+            found.append(str(error))
+
+    claiming = threading.Thread(target=claim)
+    with store.beside.lend() as connection:
+        claiming.start()
+        wait_until(lambda: store.beside._waiting)
+        connection.close()
+    claiming.join()
+    assert len(found) == 1
+    assert "a connection is to be made first" in found[0]
+
+
 def test_who_waits_behind_a_server_that_does_not_answer_has_not_reached_it(agent):
     """A node may be cut off in this way, and is to find out."""
     store, begun = agent(), threading.Event()

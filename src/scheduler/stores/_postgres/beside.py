@@ -96,7 +96,7 @@ class Beside:
             raise self._why_not(wait)
         try:
             with translated(self._where):
-                connection = self._connected()
+                connection = self._open_one() if is_brief else self._connected()
                 reader = _Reader(self._now, lambda: self._waiting > 0) if is_reader else None
 
                 def why_unwanted() -> str:
@@ -213,6 +213,12 @@ class Beside:
             if self._now() - since > BRIEFLY:
                 raise StoreBusy(f"{self._where}: a connection is still being made")
             self._moment.wait(0.01)
+
+    def _open_one(self) -> Connection:
+        """Return the connection, unless whoever had it before us has closed it: others make one."""
+        if self._connection is None or self._connection.closed:
+            raise StoreBusy(f"{self._where}: a connection is to be made first")
+        return self._connection
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
