@@ -1,13 +1,14 @@
 """A renewal that takes long costs nobody its life: the session whose end the others would hear goes on."""
 
-from contextlib import closing
+from contextlib import closing, suppress
+from threading import Event, Thread, current_thread
 
 import pytest
 from psycopg import connect
 
-from kit import wait_until
+from kit import PATIENCE, wait_until
 from proxy import Proxy
-from scheduler.stores import StoreUnavailable
+from scheduler.stores import StoreError, StoreUnavailable
 from scheduler.stores.postgres import PostgresStore
 
 RENEWAL = b"lease SET until"
@@ -73,6 +74,32 @@ def test_a_session_that_breaks_while_it_is_set_aside_leaves_the_lock_to_the_othe
     wait_until(lambda: far.sharing.renew() and seen(near, far) == (True, True))
     assert len(holder()) == 1
     assert holder() != before
+
+
+def test_a_store_that_is_closed_while_its_lease_connects_keeps_no_session(far, monkeypatch):
+    """It kept that one, and with it the lock by which the others hear that it lives."""
+    connect, connects, goes_on = PostgresStore.connect, Event(), Event()
+
+    def slow(self, **options):
+        connection = connect(self, **options)
+        if current_thread() is renewing:
+            connects.set()
+            assert goes_on.wait(PATIENCE)
+        return connection
+
+    def renew():
+        with suppress(StoreError):
+            far.sharing.renew()
+
+    monkeypatch.setattr(PostgresStore, "connect", slow)
+    far.sharing._session._current.close()
+    renewing = Thread(target=renew)
+    renewing.start()
+    assert connects.wait(PATIENCE)
+    far.close()
+    goes_on.set()
+    renewing.join()
+    assert far.connections == 0
 
 
 def test_a_lock_on_the_table_of_leases_ends_no_session(far, holder, postgres_server, postgres_schema):

@@ -8,6 +8,7 @@ lock. Once the first has answered it is used again; if it breaks, the second tak
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, Final
 
 from ..connection import Connection, Silent, one_row, psycopg, sql
@@ -37,6 +38,8 @@ class LeaseSession:
         self.in_session = False
         """Whether the others can hear the end of our session."""
         self.asked = self.answered = 0.0
+        self._closings = 0
+        self._closing = Lock()
 
     def ask(self, epoch: int, statement: sql.Composed, said: dict[str, Any]) -> Row:
         """Ask for one row, as the node of that epoch. `in_session` is said with it."""
@@ -56,10 +59,12 @@ class LeaseSession:
 
     def close(self) -> None:
         """Let go of both. Any thread."""
-        for connection in (self._current, self._aside):
-            if connection is not None:
-                connection.close()
-        self._current = None
+        with self._closing:
+            self._closings += 1
+            for connection in (self._current, self._aside):
+                if connection is not None:
+                    connection.close()
+            self._current = None
         self._set_aside(None)
 
     def _chosen(self) -> Connection:
@@ -69,9 +74,9 @@ class LeaseSession:
                 self._current.close()
             self._current, self.in_session = self._aside, True
             self._set_aside(None)
-        if self._current is None or self._current.closed:
-            self._current, self.in_session = self._connect(), False
         connection = self._current
+        if connection is None or connection.closed:
+            connection = self._made()
         connection.silence = 0
         connection.patience = PATIENCE
         if self._aside is None:
@@ -79,6 +84,17 @@ class LeaseSession:
         else:
             connection.why_unwanted = self._why_unwanted  # type: ignore[method-assign]
         return connection
+
+    def _made(self) -> Connection:
+        """Make the connection to ask over. If this is closed meanwhile, nobody would close that one."""
+        closings, connection = self._closings, self._connect()
+        with self._closing:
+            if self._closings == closings:
+                self._current, self.in_session = connection, False
+                return connection
+        connection.close()
+        msg = "the store was closed while its lease connected"
+        raise psycopg.OperationalError(msg)
 
     def _give_up(self, connection: Connection) -> None:
         """Set the connection aside if the others hear its end, or else close it."""
