@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from ..foreign import Items, Mapped, NotImported, Table, read_json, read_yaml, table_of
+from ..foreign import Items, Mapped, NotImported, Table, files_like, read_json, read_yaml, table_of
 
 INTERVAL: Final = "1m"
 """What Prometheus does where nobody says otherwise."""
 
-MOST_FILES: Final = 1_000
 _USUAL: Final = frozenset({"__param_target", "instance", "__address__"})
 """Labels that a job of the exporter sets anyhow: by them Prometheus asks it for a target."""
 
@@ -85,11 +84,7 @@ def _groups(job: Table, file: Path) -> Iterator[tuple[list[str], Table]]:
 
 
 def _of_files(job: Table, folder: Path, pattern: str, line: int) -> Iterator[tuple[list[str], Table]]:
-    path = Path(pattern)
-    try:
-        files = sorted((folder / path.parent).glob(path.name))[:MOST_FILES]
-    except (ValueError, OSError, NotImplementedError):
-        files = []
+    files = files_like(folder, pattern)
     if not files:
         job.lose(f"file_sd_configs: there is no file {pattern}", line)
     for each in files:

@@ -11,7 +11,7 @@ from .building import Items, Mapped, NotImported
 from .draft import Draft, Hidden, shown
 from .patterns import plain_text, wildcard
 from .places import bracketed, domain_of, host_of
-from .reading import read_json, read_yaml, undotted
+from .reading import files_like, read_json, read_yaml, undotted
 from .secrets import is_secret_text, public_name, take_body, take_headers, take_said, take_url
 from .table import Table, table_of
 
@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "bracketed",
     "domain_of",
+    "files_like",
     "host_of",
     "is_secret_text",
     "plain_text",

@@ -11,6 +11,7 @@ import re
 from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from .building import DEEPEST, Builder, Items, Mapped, NotImported
 
 LARGEST: Final = 16_000_000
 """Bytes of a file."""
+
+MOST_FILES: Final = 1_000
+"""Files that a pattern may name."""
 
 _TOKEN: Final = re.compile(
     r'[ \t\r\n]*(?:(?P<sign>[\[\]{},:])|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<plain>[^\s\[\]{},:"]++))'
@@ -71,6 +75,20 @@ def _content(file: Path) -> str:
         raise NotImported(f"{file}: cannot read it: {(exc.strerror or str(exc)).lower()}") from None
     except UnicodeDecodeError:
         raise NotImported(f"{file}: not UTF-8") from None
+    except ValueError:
+        raise NotImported("no file can have that name") from None
+
+
+def files_like(folder: Path, pattern: str) -> list[Path]:
+    """The files that a pattern of another monitor's file names, relative to the folder of that. `**` names none."""
+    path = Path(pattern)
+    base, rest = (Path(path.anchor), path.relative_to(path.anchor)) if path.is_absolute() else (folder, path)
+    if "**" in pattern:
+        return []
+    try:
+        return sorted(islice(base.glob(str(rest)), MOST_FILES))
+    except (ValueError, OSError, NotImplementedError, IndexError):
+        return []
 
 
 def _json(text: str) -> Any:

@@ -17,6 +17,9 @@ from .draft import Draft, Hidden
 _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _PAIR: Final = re.compile(r"""([A-Za-z][\w.-]{0,60}+)["']?\s*+[:=>(]\s*+["'\\]*+[^\s"'&<>,;{}\[\]]""")
 _SIGNS_IN: Final = re.compile(r"\s*(?:\S+ +)?(?:AUTH|PASS|PASSWORD|LOGIN|SASL|OPER|IDENTIFY)\b", re.IGNORECASE)
+_HANDED_ON: Final = re.compile(r"(?:[A-Za-z]+ )?\{[a-z_][a-z0-9_]{0,40}\}")
+"""A text that a step before hands on, with a word before it or none."""
+
 _COOKIE: Final = "cookie"
 _WEB: Final = ("http://", "https://")
 _POSTGRES: Final = "postgresql://"
@@ -69,6 +72,8 @@ def _header(name: str, value: str) -> str | Hidden:
     found = _VARIABLE.fullmatch(value)
     if found is not None:
         return Hidden(name, f"the header {name}, as before", found[1] or found[2])
+    if _HANDED_ON.fullmatch(value):
+        return value
     if sounds_secret(name) or _COOKIE in name.lower() or _VARIABLE.search(value) or is_secret_text(value):
         return Hidden(name, f"the header {name}, as it stands in the other file")
     return value

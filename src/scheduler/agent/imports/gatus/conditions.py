@@ -47,6 +47,7 @@ class _Conditions:
         self._draft = draft
         self._options = draft.options
         self._is_web = str(draft.url).startswith("http")
+        self._is_step = draft.kind == "check.step"
         self._codes = frozenset(CODES)
         self._fastest: float | None = None
         self._lengths: dict[str, float] = {}
@@ -97,7 +98,7 @@ class _Conditions:
 
     def _response_time(self, sign: str, value: str) -> str | None:
         milliseconds = _milliseconds(value)
-        if sign not in {"<", "<="} or not milliseconds:
+        if sign not in {"<", "<="} or not milliseconds or self._is_step:
             return ""
         if self._fastest is None or milliseconds < self._fastest:
             self._fastest = milliseconds
@@ -117,7 +118,7 @@ class _Conditions:
     def _longest(self, key: str, sign: str, value: str) -> str | None:
         """Keep the longest of the lengths that are asked for."""
         milliseconds = _milliseconds(value)
-        if sign not in {">", ">="} or not milliseconds:
+        if sign not in {">", ">="} or not milliseconds or (key == "down_within" and self._is_step):
             return ""
         if milliseconds > self._lengths.get(key, 0.0):
             self._lengths[key] = milliseconds

@@ -35,9 +35,6 @@ def _step(table: Table, number: int, take_request: Callable[[Draft, Table], None
     if "timeout" in table.table("client"):
         step.options["timeout"] = table.table("client").text("timeout")
     take_conditions(step, table.lined("conditions"))
-    for key in ("degraded_above", "down_within"):
-        if step.options.pop(key, None) is not None:
-            step.leave(f"{key} of the step {step.name}: a step has none", table.line_of("conditions"))
     if table.flag("always-run"):
         step.options["always"] = True
     taken = _taken(table, step)

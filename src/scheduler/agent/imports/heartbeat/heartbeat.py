@@ -14,6 +14,7 @@ from ..foreign import (
     NotImported,
     Table,
     bracketed,
+    files_like,
     public_name,
     read_yaml,
     table_of,
@@ -26,7 +27,6 @@ from .tls import is_tls, take_tls
 
 TIMEOUT: Final = "16s"
 INTERVAL: Final = "@every 10s"
-MOST_FILES: Final = 10_000
 _EVERY: Final = re.compile(r"\s*@every\s+(\S+)\s*")
 _ANY_HOUR: Final = re.compile(r"(?:\S+\s+)?\S+(?:\s+[*?]){3,5}")
 _SCHEMES: Final = {"tcp": False, "plain": False, "ssl": True, "tls": True}
@@ -39,7 +39,7 @@ def read_heartbeat(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[
     drafts: list[Draft] = []
     left: list[str] = []
     if file.is_dir():
-        for each in sorted(each for each in file.iterdir() if each.suffix in {".yml", ".yaml"})[:MOST_FILES]:
+        for each in [*files_like(file, "*.yml"), *files_like(file, "*.yaml")]:
             _read_monitors(_undotted(each), each, "", drafts, left)
     elif isinstance(value := _undotted(file), Items):
         _read_monitors(value, file, "", drafts, left)
@@ -81,11 +81,7 @@ def _read_named(own: Table, file: Path, zone: str, drafts: list[Draft], left: li
     config.flag("enabled", default=True)
     if not pattern:
         return
-    path = Path(pattern.replace("${path.config}", str(file.parent)))
-    try:
-        found = sorted((file.parent / path.parent).glob(path.name))[:MOST_FILES]
-    except (ValueError, OSError, NotImplementedError):
-        found = []
+    found = files_like(file.parent, pattern.replace("${path.config}", str(file.parent.resolve())))
     if not found:
         config.lose(f"heartbeat.config.monitors: there is no file {pattern}", line)
     for each in found:

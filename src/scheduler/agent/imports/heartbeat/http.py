@@ -29,7 +29,7 @@ def take_http(draft: Draft, monitor: Table, url: str) -> None:
         draft.leave(f"max_redirects {wanted}: five are the most", monitor.line_of("max_redirects"))
     check = monitor.table("check")
     _take_request(draft, check.table("request"))
-    if monitor.text("username") or monitor.text("password"):
+    if any([monitor.text("username"), monitor.text("password")]):  # both are taken
         draft.header("Authorization", Hidden("Authorization", "Basic and its username and password in base64"))
     _take_response(draft, check.table("response"))
     take_tls(draft, monitor)

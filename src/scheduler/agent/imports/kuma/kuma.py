@@ -16,6 +16,9 @@ _INTERVAL: Final = 60
 _SHARE: Final = 0.8
 """Of its interval is a monitor's timeout, if it has none."""
 
+_OF_A_TAG: Final = ("id", "tag_id", "monitor_id", "color")
+"""Keys of a tag that say how it looks."""
+
 _ASKS_BY_HTTP: Final = frozenset({"http", "keyword", "json-query"})
 _OF_FILE: Final = {"notificationList": "notifications (see [[channel]])", "proxyList": "proxies"}
 
@@ -59,6 +62,8 @@ def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
         draft.kind = "group"
         draft.options |= {"members": [], "down_if": "any"}
         monitor.whole("interval")  # of asking its members, which nobody does here
+        if not monitor.flag("active", default=True):
+            draft.leave("it is paused, which a group cannot be: see enabled of its members", monitor.line_of("active"))
         yield draft
         return
     _take_times(draft, monitor, kind)
@@ -98,6 +103,10 @@ def _take_times(draft: Draft, monitor: Table, kind: str) -> None:
     for each in monitor.tables("tags"):
         name, value = each.text("name"), each.text("value")
         tags += [f"{name}={value}" if value else name] if name else []
+        for key in _OF_A_TAG:
+            each.take(key)
+        each.rest()
+        draft.left.update(each.losses)
     if tags:
         draft.put("tags", tags, monitor.line_of("tags"))
 
