@@ -9,7 +9,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from timerqueue import Clock, LifecycleState
+from timerqueue import Clock, LifecycleState, Resident
 
 from ._control import RunOnce
 from ._jobs import seconds_of, some_seconds_of
@@ -20,8 +20,8 @@ from ._values import RunEnded
 SchedulerState = LifecycleState
 
 
-class Running:
-    """The base of Scheduler that runs it. Once."""
+class Running(Resident):
+    """The base of Scheduler that runs it. Once, and in the process that made it."""
 
     _clock: Clock
     _core: Core
@@ -37,7 +37,8 @@ class Running:
         """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.
 
         This returns at once, and `run` returns when everything is over. More calls change nothing. Do not call it in a
-        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
+        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`. In a fork
+        of its process the scheduler has stopped already.
         """
         seconds = seconds_of("grace", grace)
         self._life.stop(seconds)

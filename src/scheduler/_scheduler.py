@@ -133,6 +133,7 @@ class Scheduler(Running):
             watchdog=self._watchdog,
             blocked_after=some_seconds_of("blocked_after", blocked_after),
         )
+        self._bind_to_process("Scheduler", "_life")
 
     def _lifespan(self, **parts: Any) -> Lifespan:
         return Lifespan(**parts)

@@ -2,6 +2,7 @@
 
 from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
+from ._forks import LeftBehind, Resident
 from ._habits import UNKNOWN
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
@@ -30,6 +31,7 @@ __all__ = [
     "Entry",
     "Held",
     "Host",
+    "LeftBehind",
     "Lender",
     "Lifecycle",
     "LifecycleError",
@@ -40,6 +42,7 @@ __all__ = [
     "Pulse",
     "QueueStatistics",
     "Random",
+    "Resident",
     "Rests",
     "Runner",
     "SystemClock",

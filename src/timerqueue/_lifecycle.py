@@ -7,6 +7,7 @@ import threading
 from collections.abc import Set as AbstractSet
 
 from ._errors import LifecycleError
+from ._forks import LeftBehind, Resident
 
 
 class LifecycleState(enum.Enum):
@@ -17,8 +18,8 @@ class LifecycleState(enum.Enum):
     STOPPED = "stopped"
 
 
-class Lifecycle:
-    """A state that any thread may read, and that only moves forward.
+class Lifecycle(Resident):
+    """A state that any thread may read, and that only moves forward. In a fork of its process it is STOPPED.
 
     `start` and `stop` compare and set under one lock, so that only one of several racing callers wins.
     """
@@ -27,13 +28,22 @@ class Lifecycle:
         self._name = name
         self._lock = threading.Lock()
         self._state = LifecycleState.PRE_RUNNING
+        self._left: LeftBehind | None = None
+        self._bind_to_process(name)
 
     @property
     def state(self) -> LifecycleState:
         return self._state
 
+    def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - all of it stays
+        """Stop, in a forked child."""
+        self._lock = threading.Lock()  # another thread may have held the lock
+        self._state = LifecycleState.STOPPED
+        self._left = left
+
     def start(self) -> None:
         """Move to RUNNING. Raises LifecycleError if it runs already, has run, or was stopped before it ran."""
+        self.refuse_in_fork()
         if not self._move({LifecycleState.PRE_RUNNING}, LifecycleState.RUNNING):
             msg = f"this {self._name} is {self._state.value} and cannot be started: it runs once, so make a new one"
             raise LifecycleError(msg)
@@ -45,8 +55,14 @@ class Lifecycle:
     def refuse_if_stopped(self, what: str) -> None:
         """Raise LifecycleError when nothing may be added any more."""
         if self._state is LifecycleState.STOPPED:
+            self.refuse_in_fork()
             msg = f"cannot {what}: this {self._name} has stopped"
             raise LifecycleError(msg)
+
+    def refuse_in_fork(self) -> None:
+        """Raise LifecycleError in a fork of the process that it belongs to."""
+        if self._left is not None:
+            self._left.refuse()
 
     def _move(self, expected: AbstractSet[LifecycleState], new: LifecycleState) -> bool:
         with self._lock:

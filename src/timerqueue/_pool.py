@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from attrs import frozen
 
 from ._clock import Clock, SystemClock
+from ._forks import Resident
 from ._lifecycle import Lifecycle
 from ._limit import Lender, LimitStatistics
 from ._limits import Limits
@@ -72,7 +73,7 @@ class PoolStatistics:
     limits: Mapping[str, LimitStatistics]
 
 
-class TaskPool:
+class TaskPool(Resident):
     """A pool runs at most `capacity` pieces of work at a time, and keeps the named limits that they need.
 
     `limits` maps names to units. A name like "server:*" gives every name that begins with "server:" a limit of its own,
@@ -91,6 +92,7 @@ class TaskPool:
         self._workers = Workers(self._clock.monotonic, self._release, self._submit_rest)
         self._group: TaskGroup | None = None
         self._emptied: anyio.Event | None = None
+        self._bind_to_process("TaskPool", "_lifecycle")
 
     async def __aenter__(self) -> Self:
         self._lifecycle.start()

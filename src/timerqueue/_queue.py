@@ -19,6 +19,7 @@ from anyio.lowlevel import checkpoint
 from attrs import frozen
 
 from ._clock import Clock, SystemClock
+from ._forks import Resident
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
 from ._pool import TaskPool
@@ -84,7 +85,7 @@ class QueueStatistics:
     lateness_max: float
 
 
-class TimerQueue:
+class TimerQueue(Resident):
     """A queue of timers calls things when they are due: never early, earliest first, ties in the order of their pushes.
 
     Without a pool, it calls each callable on the loop itself, one after another, so they must be short. With a pool,
@@ -118,6 +119,7 @@ class TimerQueue:
         self._fired = 0
         self._wake_ups = 0
         self._lateness_max = 0.0
+        self._bind_to_process("TimerQueue", "_heap", "_lifecycle")
 
     def __len__(self) -> int:
         """How many entries wait for their time."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from schedule import Schedule
-from timerqueue import OUT, Lifecycle, LifecycleState
+from timerqueue import OUT, LeftBehind, Lifecycle, LifecycleState, Resident
 
 from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
@@ -26,7 +26,7 @@ from .update import Updates
 _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
 
 
-class Verbs:
+class Verbs(Resident):
     """The verbs of one scheduler's jobs. `has_store`: what is added waits until the store has been read."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
@@ -42,6 +42,13 @@ class Verbs:
         self.updates = Updates(core, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
         self._open: set[AskedRun] = set()
         """Runs that were asked for, and have no answer yet."""
+        self._bind_to_process("Scheduler", "_jobs")
+
+    def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
+        """Refuse, in a forked child; so do the runs that were asked for, which end in the parent."""
+        for asked in self._open:
+            asked.leave(left)
+        super()._leave_behind(left, keep)
 
     # -- of one job ----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from anyio.lowlevel import current_token
 
-from timerqueue import SystemClock
+from timerqueue import LeftBehind, SystemClock
 
 from .._values import MissedReason, Outcome, RunEnded, RunMissed
 from .options import seconds_of
@@ -39,7 +39,7 @@ class AskedRun:
         self.last_end: RunEnded | None = None
         """The end of an attempt that is to be tried again."""
         self._answer: RunEnded | RunMissed | None = None
-        self._lock = Lock()
+        self._lock: Lock | LeftBehind = Lock()
         self._waiting: list[Callable[[], object]] = []
         self._open = open_ones
         open_ones.add(self)
@@ -72,6 +72,10 @@ class AskedRun:
             msg = f"the run of job {self.job_id!r} that was asked for has not ended after {seconds:g} s"
             raise TimeoutError(msg)
         return self._answered()
+
+    def leave(self, left: LeftBehind) -> None:
+        """Refuse to be waited for, in a forked child."""
+        self._lock = left
 
     def settle(self, answer: RunEnded | RunMissed) -> None:
         """Give this answer to all who wait, and to those who come later. The first one counts."""

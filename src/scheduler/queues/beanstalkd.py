@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from logging import getLogger
 from typing import Final
 
-from timerqueue import Clock
+from timerqueue import Clock, Resident
 
 from ._beanstalkd.address import address_of
 from ._beanstalkd.commander import Commander
@@ -43,7 +43,7 @@ NAME: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 SECONDS_TO_END: Final = 3.0
 
 
-class BeanstalkdQueue:
+class BeanstalkdQueue(Resident):
     """A queue in the beanstalkd at `address`: "host", "host:port", "[IPv6]:port" or "unix:/path".
 
     `tube` tells fleets apart that share a server. `ttr`: whole seconds after which the server gives a tick to others if
@@ -83,6 +83,7 @@ class BeanstalkdQueue:
         if self._commander is not None:
             msg = f"{self} is open already: give each Scheduler a queue of its own"
             raise QueueError(msg)
+        self._bind_to_process("BeanstalkdQueue", "_address", "_tube")
         self._clock = clock
         self._commander = Commander(self._address, self._tube, self._ttr, clock, self._tally)
         self._refuge.open(clock, call_at, deliver)

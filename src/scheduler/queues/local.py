@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import define, evolve
 
-from timerqueue import Clock
+from timerqueue import Clock, Resident
 
 from ._queue import (
     LEAD_US,
@@ -51,7 +51,7 @@ class _Entry:
     turn: int = 0
 
 
-class LocalQueue:
+class LocalQueue(Resident):
     """A queue whose ticks stand in this process, and end with it."""
 
     def __init__(self) -> None:
@@ -73,6 +73,7 @@ class LocalQueue:
 
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
         """See Queue."""
+        self._bind_to_process("LocalQueue")
         self._clock, self._call_at, self._deliver = clock, call_at, deliver
 
     def listen(self, wheres: Collection[str]) -> None:

@@ -10,6 +10,8 @@ from uuid import UUID
 
 from attrs import frozen
 
+from timerqueue import LifecycleError
+
 from .._values import SchedulerError
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 
@@ -42,6 +44,10 @@ class StoreUnusable(StoreError):
 
 class StoreTakenOver(StoreUnusable):
     """Another agent has opened the store since, and has it from then on."""
+
+
+class StoreForked(StoreUnusable, LifecycleError):
+    """The store was opened by another process, of which this one is a fork."""
 
 
 class Unstorable(StoreUnusable):

@@ -12,6 +12,8 @@ from typing import Final, TypeVar
 
 from attrs import Factory, define, evolve
 
+from timerqueue import Resident
+
 from .._values import Outcome
 from ._executions import Audited, Decide, Fetched, Mended, NotTaken, Taken
 from ._memory.executions import ExecutionTable, is_enabled
@@ -30,7 +32,7 @@ from ._rows import (
     size_of,
 )
 from ._shards import where_of
-from ._store import Opened, StoreTakenOver, StoreUnusable
+from ._store import Opened, StoreForked, StoreTakenOver, StoreUnusable
 
 __all__ = ["MemoryStore"]
 
@@ -65,7 +67,7 @@ class _Data:
         self.edited_pauses.clear()
 
 
-class MemoryStore:
+class MemoryStore(Resident):
     """A store that keeps everything in dicts, for tests.
 
     The dicts survive `close`. To play a restart, give the same store to the next scheduler. To play a crash, give
@@ -95,6 +97,7 @@ class MemoryStore:
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
         """Take the data. If somebody else has them open, their next commit raises StoreTakenOver."""
         data = self._data
+        self._bind_to_process("MemoryStore", error=StoreForked)
         with data.lock:
             data.owner = self
             data.epoch += 1

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from threading import Lock
 from uuid import UUID
 
+from timerqueue import Resident
+
 from .._placement import checked_labels
 from ._postgres.beside import Beside
 from ._postgres.changes import ChangeLog, Listener
@@ -41,7 +43,7 @@ from ._postgres.visits import PostgresVisit, read_fleet, read_server
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing, StoreServer
-from ._store import Opened, StoreUnusable
+from ._store import Opened, StoreForked, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
 
@@ -53,7 +55,7 @@ LONGEST_NAME = 63
 LATEST = 2**63 - 1
 
 
-class PostgresStore:
+class PostgresStore(Resident):
     """A store in the tables of one PostgreSQL schema, for one agent at a time, or with `shared` for several.
 
     You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent notices.
@@ -91,7 +93,7 @@ class PostgresStore:
         self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
         self._dsn = dsn
         self._schema = schema
-        self._name = storable(f"process {os.getpid()} on {platform.node()}" if name is None else name)
+        self._name = name
         self._labels = json.dumps(checked_labels(labels))
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
@@ -168,6 +170,7 @@ class PostgresStore:
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
         """Make the tables where there are none, and take them over from whoever has them."""
         self.close()
+        self._bind_to_process("PostgresStore", "_where", error=StoreForked)
         try:
             with translated(self._where):
                 connection = self._noted(connect_first(self._dsn, is_known=bool(self.log.seen)))
@@ -189,7 +192,8 @@ class PostgresStore:
     def _take(self, connection: Connection, now_us: int) -> Opened:
         epoch, instance = one_row(connection.execute(self._statements.take_epoch, [self._last_epoch]))
         make_way(connection, self._of_sharing, self._where, shared=self._sharing is not None)
-        us = [epoch, self._name, now_us, self._labels, software()]
+        name = f"process {os.getpid()} on {platform.node()}" if self._name is None else self._name
+        us = [epoch, storable(name), now_us, self._labels, software()]
         incarnation = one_row(connection.execute(self._statements.add_agent, us))[0]
         if self._sharing is None:
             self._presence.show(connection, epoch)

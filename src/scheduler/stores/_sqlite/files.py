@@ -15,6 +15,8 @@ from logging import getLogger
 from pathlib import Path
 from typing import Final
 
+from timerqueue import LeftBehind, Resident
+
 from .._store import StoreUnavailable, StoreUnusable
 
 if sys.platform == "win32":
@@ -33,8 +35,10 @@ _MODE: Final = 0o600
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class Lock:
-    """`path`.lock, locked by the kernel: kill -9 lets go of it. The file stays, for removing it would race."""
+class Lock(Resident):
+    """`path`.lock, locked by the kernel: kill -9 lets go of it, whatever forks of the process live on. The file stays,
+    for removing it would race.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = f"{path}.lock"
@@ -59,6 +63,7 @@ class Lock:
             )
             raise StoreUnusable(msg) from None
         self._file = file
+        self._bind_to_process("lock")
         self._write(f"{os.getpid()}\n")
 
     def check(self) -> None:
@@ -74,6 +79,12 @@ class Lock:
     def release(self) -> None:
         if self._file is not None:
             self._write("")
+            os.close(self._file)
+            self._file = None
+
+    def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - it refuses nothing
+        """Close a forked child's copy, which would keep the file locked after the end of the parent."""
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 

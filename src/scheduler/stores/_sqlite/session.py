@@ -10,7 +10,7 @@ from logging import getLogger
 from threading import Lock as ThreadLock
 from typing import Literal
 
-from .._store import Opened, StoreError, StoreTakenOver, StoreUnusable, Unstorable
+from .._store import Opened, StoreError, StoreForked, StoreTakenOver, StoreUnusable, Unstorable
 from .connection import (
     Durability,
     connect,
@@ -121,13 +121,14 @@ class Session:
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
         """A connection that reads, for one thread at a time. Of a store that is not open here it is a visitor's."""
+        if self._opened is not None:
+            self._check()  # before the lock, which another thread of the process before a fork may have held
         with self._reading:
             try:
                 if self._opened is None:
                     with closing(self._visit()) as visitor:
                         yield visitor
                     return
-                self._check()
                 if self._reader is None:
                     self._reader = connect_reader(self._real)
                 yield self._reader
@@ -211,7 +212,7 @@ class Session:
             raise StoreUnusable(msg)
         if os.getpid() != self._owner:
             msg = f"{self._path} was opened by process {self._owner}, and this is a fork of it: open it here"
-            raise StoreUnusable(msg)
+            raise StoreForked(msg)
         if identity(self._real) != self._identity:
             raise StoreUnusable(self._replaced())
 

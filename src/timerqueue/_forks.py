@@ -1,0 +1,81 @@
+"""Forks: what a process has made works in that process alone.
+
+A forked child has copies of all objects of its parent, and one thread. No loop runs there, a lock may be held by a
+thread that does not exist, and connections are shared with the parent. So the copy refuses: in the child each of its
+parts is replaced by one that raises, whatever is asked of it. Nothing is looked at while no fork happens.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final, NoReturn
+from weakref import WeakKeyDictionary
+
+from ._errors import LifecycleError
+
+RECIPE: Final = (
+    "make a new one after the fork (gunicorn: in post_fork, as docs/recipes.md shows; "
+    "multiprocessing: in the function that the child runs)"
+)
+
+
+class LeftBehind:
+    """A part of the parent's, as it stands in a forked child: whatever it is asked for, it raises.
+
+    `error`: the class of what it raises, a LifecycleError. `kept`: the parts, so that none is closed in the child.
+    """
+
+    def __init__(self, what: str, process: int, error: type[LifecycleError], kept: dict[str, Any]) -> None:
+        self._message = (
+            f"this {what} belongs to process {process}, and this is process {os.getpid()}, a fork of it, where it "
+            f"does not run: {RECIPE}"
+        )
+        self._error = error
+        self._kept = kept
+
+    def refuse(self, *_args: object, **_options: object) -> NoReturn:
+        """Raise the error."""
+        raise self._error(self._message)
+
+    __getattr__ = __call__ = __enter__ = __exit__ = __len__ = __iter__ = __contains__ = refuse
+
+
+class Resident:
+    """The base of what is used in one process only: call `_bind_to_process` in the process that it is for."""
+
+    def _bind_to_process(self, what: str, *keep: str, error: type[LifecycleError] = LifecycleError) -> None:
+        """Let copies in forked children raise `error`. `what`: its name for people. `keep`: parts that stay."""
+        _residents[self] = (what, keep, error)
+
+    def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
+        """Become a copy that refuses, and has nothing to close. It is called in a forked child."""
+        vars(self).update(dict.fromkeys(vars(self).keys() - keep, left))
+        if hasattr(type(self), "close"):
+            vars(self)["close"] = _nothing
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        msg = f"a {type(self).__name__} cannot be copied, nor sent to another process: make one there"
+        raise LifecycleError(msg)
+
+
+def _nothing() -> None:
+    """Close nothing: it is the parent's."""
+
+
+_residents: WeakKeyDictionary[Resident, tuple[str, tuple[str, ...], type[LifecycleError]]] = WeakKeyDictionary()
+_process = os.getpid()
+
+
+def _leave_all() -> None:
+    """This is a child: let all that is the parent's refuse."""
+    global _process
+    parent, _process = _process, os.getpid()
+    residents = list(_residents.items())
+    _residents.clear()
+    for resident, (what, keep, error) in residents:
+        left = LeftBehind(what, parent, error, dict(vars(resident)))
+        resident._leave_behind(left, keep)  # noqa: SLF001 - of this module's own class
+
+
+if hasattr(os, "register_at_fork"):  # where there are forks
+    os.register_at_fork(after_in_child=_leave_all)
