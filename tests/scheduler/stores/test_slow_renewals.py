@@ -1,7 +1,7 @@
 """A renewal that takes long costs nobody its life: the session whose end the others would hear goes on."""
 
 from contextlib import closing, suppress
-from threading import Event, Thread, current_thread
+from threading import Event, Thread
 
 import pytest
 from psycopg import connect
@@ -78,21 +78,21 @@ def test_a_session_that_breaks_while_it_is_set_aside_leaves_the_lock_to_the_othe
 
 def test_a_store_that_is_closed_while_its_lease_connects_keeps_no_session(far, monkeypatch):
     """It kept that one, and with it the lock by which the others hear that it lives."""
-    connect, connects, goes_on = PostgresStore.connect, Event(), Event()
+    session, connects, goes_on = far.sharing._session, Event(), Event()
+    connect = session._connect
 
-    def slow(self, **options):
-        connection = connect(self, **options)
-        if current_thread() is renewing:
-            connects.set()
-            assert goes_on.wait(PATIENCE)
+    def slow():
+        connection = connect()
+        connects.set()
+        assert goes_on.wait(PATIENCE)
         return connection
 
     def renew():
         with suppress(StoreError):
             far.sharing.renew()
 
-    monkeypatch.setattr(PostgresStore, "connect", slow)
-    far.sharing._session._current.close()
+    monkeypatch.setattr(session, "_connect", slow)
+    session._current.close()
     renewing = Thread(target=renew)
     renewing.start()
     assert connects.wait(PATIENCE)
