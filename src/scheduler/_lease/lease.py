@@ -7,8 +7,9 @@ Every second or so, and by hint, the thread asks the store, in this order:
     nobody has a shard that is ours   -> claim it
 
 and hands what it has seen to the loop, which takes up what is ours and hands on what is not (shards.py). Whoever hears
-the end of a session (hearing.py) buries first, and looks around then. The thread sleeps no longer than until the next
-lease of another ends. A loop that stands still runs no jobs, so for it nothing is renewed: the others are to have them.
+the end of a session (hearing.py) buries first, and looks around then, unless its own lease is due soon. The thread
+sleeps no longer than until the next lease of another ends. A loop that stands still runs no jobs, so for it nothing is
+renewed: the others are to have them.
 
 What we believe is less than what we have: the lease counts from when it was asked for, ends a little earlier, and is
 counted by a clock that goes on while the machine sleeps. `is_sure` is asked at each beginning of a run, so a process
@@ -133,7 +134,8 @@ class Lease:
             raise StoreTakenOver(self._resigns)
         self.turns += 1
         heard = self._hearing.heard()
-        view = self._sharing.last if self.is_sure() and not self._trouble else None
+        may_wait = self._due() > EVERY / 2  # a burial may take longer than what is left of ours
+        view = self._sharing.last if self.is_sure() and may_wait and not self._trouble else None
         has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
         if view is None or has_looked:
             view, skew = self._looked()

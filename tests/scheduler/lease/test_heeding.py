@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from scheduler._lease import Belief, Lease
+from scheduler._lease.lease import EVERY
 from scheduler.stores import LEASE, Peer, StoreBusy, StoreLocked, StoreUnavailable, View
 from timerqueue.testing import ManualClock
 
@@ -21,12 +22,14 @@ class Fleet:
     def __init__(self):
         self.clock, self.trouble, self.last, self.hindrance = ManualClock(), None, None, None
         self.since, self.left, self.buried = self.clock.monotonic(), LEASE, []
+        self.calls = []
         nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
         self.lease = Lease(self, Belief(self.clock.monotonic), clock=self.clock, **nothing)
 
     def renew(self, skew, *, is_off, only_look):
         if self.trouble is not None:
             raise self.trouble
+        self.calls.append("look" if only_look else "renew")
         now = self.clock.monotonic()
         there = {US: LEASE} | ({} if NEIGHBOUR in self.buried else {NEIGHBOUR: self.left})
         peers = (Peer(epoch=epoch, name="", left=left, format=2, opened_us=0) for epoch, left in there.items())
@@ -34,6 +37,7 @@ class Fleet:
         return self.last
 
     def bury(self, epochs, heard):
+        self.calls.append("bury")
         if self.hindrance is not None:
             raise self.hindrance
         self.buried += epochs
@@ -107,3 +111,28 @@ def test_a_death_that_was_heard_is_not_forgotten_while_the_burial_is_hindered(fl
         assert fleet.turn(heard=[NEIGHBOUR]) == []
     fleet.hindrance = None
     assert fleet.turn() == [NEIGHBOUR]
+
+
+@pytest.mark.parametrize(("share", "calls"), [(0.4, ["bury"]), (0.6, ["renew", "bury"])])
+def test_who_hears_a_death_renews_its_own_lease_first_if_that_is_due_soon(fleet, share, calls):
+    """A burial may wait for a lock for a second. For that long nothing began here."""
+    fleet.turn()
+    fleet.clock.advance(LEASE)
+    fleet.turn()
+    fleet.clock.advance(share * EVERY)
+    fleet.calls.clear()
+    assert fleet.turn(heard=[NEIGHBOUR]) == [NEIGHBOUR]
+    assert fleet.calls == calls
+
+
+def test_a_burial_that_is_hindered_again_and_again_keeps_nobody_from_its_own_lease(fleet):
+    """It is tried without a look before, but renewals come in between."""
+    fleet.turn()
+    fleet.clock.advance(LEASE)
+    fleet.turn()
+    fleet.hindrance = LOCKED
+    fleet.turn(heard=[NEIGHBOUR])
+    for _ in range(20):
+        fleet.clock.advance(1.0)
+        fleet.turn()
+        assert fleet.lease.is_held()
