@@ -28,6 +28,7 @@ from ..stores import (
     Receipt,
     Retention,
     Store,
+    StoreBusy,
     StoredJob,
     StoreError,
     StoreLocked,
@@ -156,7 +157,9 @@ class Commits:
 
     def failed(self, error: Exception) -> None:
         """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
-        if isinstance(error, StoreError):
+        if isinstance(error, StoreBusy):
+            logger.debug("the store was not asked: %s", error)
+        elif isinstance(error, StoreError):
             if self._doubt is not None:
                 self._doubt(error)
             is_taken_over = isinstance(error, StoreTakenOver) and self._doubt is None

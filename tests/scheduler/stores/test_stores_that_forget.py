@@ -9,8 +9,9 @@ import pytest
 
 from kit import PATIENCE, until
 from schedule import Every
-from scheduler import StoreUnavailable
+from scheduler import StoreDown, StoreUnavailable
 from scheduler._memory import rereading
+from scheduler.stores import StoreBusy
 
 
 @pytest.fixture
@@ -86,8 +87,11 @@ async def test_what_is_written_while_a_store_is_read_anew_stays(fleet, forget, t
         s.stop(grace=0)
 
 
-async def test_rows_that_cannot_be_read_are_read_again(fleet, forget, tmp_path, monkeypatch):
-    """From the first one on: the store may have been away in between."""
+@pytest.mark.parametrize(("kind", "is_down"), [(StoreUnavailable, True), (StoreBusy, False)])
+async def test_rows_that_cannot_be_read_are_read_again(fleet, forget, tmp_path, monkeypatch, kind, is_down):
+    """From the first one on: the store may have been away in between. That others of us have the connection for that
+    says nothing of the store.
+    """
     monkeypatch.setattr(rereading, "AGAIN", 0.01)
     store, failures = fleet.store_of("postgres", tmp_path), []
     read = store.load
@@ -98,18 +102,19 @@ async def test_rows_that_cannot_be_read_are_read_again(fleet, forget, tmp_path, 
             failures.append(len(failures))
             if failures[-1]:
                 yield next(pages)
-            raise StoreUnavailable("away")
+            raise kind("away")
         yield from pages
 
     async with fleet.scheduler("one", store) as s:
         s.add("work", "@every 9h", id="a")
         await s.flush()
-        store.load = load
+        store.load, told = load, []
+        s.listen(told.append, StoreDown)
         forget(
             store, "UPDATE job SET schedule = '@every 50ms'", "INSERT INTO pause (scope, reason) VALUES ('tag:x', '')"
         )
         await until(lambda: fleet.runs and s.pauses() and not s._memory.polling._rereading._going_on)
-        assert len(failures) == 2
+        assert (len(failures), bool(told)) == (2, is_down)
         s.stop(grace=0)
 
 
