@@ -20,6 +20,7 @@ from scheduler.stores import (
     StoredTick,
     StoreError,
     StoreUnavailable,
+    StoreUnreachable,
     StoreUnusable,
     Unstorable,
 )
@@ -285,9 +286,9 @@ def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("08006", StoreUnavailable),
-        ("57P01", StoreUnavailable),
-        ("57P03", StoreUnavailable),
+        ("08006", StoreUnreachable),
+        ("57P01", StoreUnreachable),
+        ("57P03", StoreUnreachable),
         ("57014", StoreUnavailable),
         ("53100", StoreUnavailable),
         ("53300", StoreUnavailable),

@@ -308,6 +308,16 @@ FOR_NOW: Final = re.compile(
 
 LOCKED: Final = "55P03"
 
+BROKEN: Final = (
+    "08",
+    "57P01",  # the server stops, or somebody has ended the session
+    "57P02",
+    "57P03",  # it starts
+)
+"""Beginnings of the codes of connections that could not be made, or broke, whatever was asked over them. What the
+driver itself finds has none.
+"""
+
 UNUSABLE: Final = (
     "0A",  # a feature this server has not
     "3F",  # no such schema
@@ -347,5 +357,6 @@ def _translation(where: str, error: psycopg.Error) -> StoreError:
         return Unstorable(f"{where}: {reason} ({code}): it was given what it cannot hold; please report this")
     if code.startswith(UNUSABLE) or (not code and isinstance(error, psycopg.ProgrammingError | psycopg.DataError)):
         return StoreUnusable(f"{where}: {reason} ({code or type(error).__name__})")
-    kind = StoreUnreachable if not code else StoreLocked if code == LOCKED else StoreUnavailable
+    is_broken = not code or code.startswith(BROKEN)
+    kind = StoreUnreachable if is_broken else StoreLocked if code == LOCKED else StoreUnavailable
     return kind(f"{where}: {reason} ({code or type(error).__name__})")
