@@ -277,7 +277,7 @@ def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
     with postgres_server.frozen(store.beside._connection.info.backend_pid):
         reader = threading.Thread(target=read)
         reader.start()
-        wait_until(store.beside._one_at_a_time.locked)
+        wait_until(lambda: store.beside._connection.silence)  # the listener has it now and then, and asks nothing
         store.close()
         reader.join(PATIENCE)
     assert ["is being closed" in str(error) for error in caught] == [True]
