@@ -6,6 +6,8 @@
 `.except_(Window(...))`.
 """
 
+from pathlib import Path as _Path
+
 from ._after import After
 from ._at import At
 from ._calendar import Calendar
@@ -14,6 +16,7 @@ from ._duration import duration
 from ._errors import ScheduleError
 from ._every import Every
 from ._missed import Catchup, Missed, catch_up
+from ._neighbour import check_neighbour
 from ._parse import parse
 from ._phase import phase, phase_us
 from ._schedule import Schedule, Window
@@ -37,6 +40,8 @@ __all__ = [
     "phase_us",
     "text_of",
 ]
+
+check_neighbour(_Path(__file__).parent.parent)
 
 for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
     if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("schedule."):

@@ -4,7 +4,19 @@ Begin with `Scheduler` and its method `add`. `Missed`, `ScheduleError`, `Lifecyc
 the packages `schedule` and `timerqueue`; they are here so that you need not import those.
 """
 
-from schedule import Missed, ScheduleError
+try:
+    from schedule import Missed, ScheduleError
+except ImportError as error:
+    if error.name != "schedule":
+        raise
+    import schedule
+
+    msg = (
+        f"{schedule!r} is not the package of timerqueue: another distribution (PyPI has one called schedule) has been "
+        "installed over it, or a file of yours hides it. Rename that file; or: pip uninstall schedule, then pip "
+        "install --force-reinstall --no-deps timerqueue. Two environments can have one each."
+    )
+    raise ImportError(msg, name="schedule") from error
 from timerqueue import LifecycleError, UnknownLimit
 
 from ._audit_store import Became, Finding, StoreAudit, audit_store
