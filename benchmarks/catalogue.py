@@ -628,7 +628,7 @@ SCENARIOS = {
             contenders=("sqlite", IN_MEMORY),
             baseline=IN_MEMORY,
             measures=(
-                Measure("job_us", "one job, median of the calls", "us", target=Target(4)),
+                Measure("job_us", "CPU for one job, median of the calls", "us", target=Target(4)),
                 Measure("stall_ms", "longest call", "ms", target=Target(400)),
                 Measure("grown_mib", "RSS gained in the second half", "MiB", target=Target(2)),
             ),
