@@ -28,6 +28,9 @@ WITHIN: Final = 10.0
 LINGER: Final = 1.0
 """Seconds in which more may come after an answer, and is passed over, so that its sender reads the answer."""
 
+LINGER_WITHOUT_PLACE: Final = 0.1
+"""Seconds of that for a connection that had to give its place away."""
+
 AGAIN_AFTER: Final = 5
 """Seconds after which who was told 503 should send its request again."""
 
@@ -125,9 +128,9 @@ async def send_answer(stream: SocketStream, answer: Answer, *, is_head: bool = F
     await stream.send_eof()
 
 
-async def linger(stream: SocketStream) -> None:
+async def linger(stream: SocketStream, seconds: float = LINGER) -> None:
     """Read what still comes after an answer, for a moment and within bounds: closing at once might take it back."""
-    with anyio.move_on_after(LINGER):
+    with anyio.move_on_after(seconds):
         for _ in range(MOST_READ // _PIECE):
             if not await _received(stream):
                 return

@@ -30,7 +30,18 @@ from timerqueue import Clock
 
 from ..checks import Said, Signal, log_of
 from .descriptors import Spare
-from .exchange import MOST_HEAD, Answer, Refused, Request, bytes_of, linger, read_request, send_again, send_answer
+from .exchange import (
+    LINGER_WITHOUT_PLACE,
+    MOST_HEAD,
+    Answer,
+    Refused,
+    Request,
+    bytes_of,
+    linger,
+    read_request,
+    send_again,
+    send_answer,
+)
 from .peers import Peers, Place, peer_of
 
 logger = getLogger(__name__)
@@ -187,6 +198,7 @@ class Server:
             await linger(stream)
         if not place.is_answered:  # it had to give way
             await send_answer(stream, NO_ROOM)
+            await linger(stream, LINGER_WITHOUT_PLACE)
 
     def _tell(self, what: str, why: str) -> None:
         if self._is_news(what):
