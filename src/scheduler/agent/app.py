@@ -32,7 +32,7 @@ from .config import Config, Push, spoken_for, without_collections
 from .heartbeat import OURS, Heart, StoreOutage, Vitals, heart_of
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
-from .push import LIMIT as HANDED, MOST as MOST_HANDED, NotListening, Peers, Server, Signals, listen, most_connections
+from .push import LIMIT as HANDED, MOST as MOST_HANDED, NotListening, Peers, Signals, listen, most_connections
 from .quorum import duties_of, poll_of
 from .relations import LIMIT as GROUPS, Answers, Elsewhere, SharedGroups, elsewhere_of
 from .reload import Reload, Source, told_of
@@ -156,8 +156,8 @@ class _Agent:
         self._roster.begin(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
         follows = source is not None and not plan.once
-        self._peers = Peers(most_connections())
-        self._signals = Signals(self._scheduler, self._monitor.notice, now=self._clock.wall, peers=self._peers)
+        peers = Peers(most_connections())
+        self._signals = Signals(self._scheduler, self._monitor.notice, now=self._clock.wall, peers=peers)
         self._scheduler.listen(self._signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
@@ -269,6 +269,7 @@ class _Agent:
         self._roster.look_around()
         self._sooner.make_up()
         self._outbox.look_around()
+        self._signals.plan()
         if self._shared_groups is not None:
             self._shared_groups.look_around()
 
@@ -337,8 +338,7 @@ class _Agent:
         with listener:
             await self._is_open.wait()
             takes_get = self._config.push is not None and self._config.push.takes_get
-            notice = self._monitor.notice
-            await Server(self._clock, self._signals.take, self._peers, notice, takes_get=takes_get).serve(listener)
+            await self._signals.server(self._clock, takes_get=takes_get).serve(listener)
 
     def _listening(self, push: Push) -> socket:
         """Listen for signals. Another agent that has the store has the port too: then the store is what to tell of."""

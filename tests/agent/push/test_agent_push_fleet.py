@@ -1,7 +1,6 @@
 """Signals in a fleet: whichever agent one comes to, the agent that has the target judges it."""
 
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 import pytest
 
@@ -12,14 +11,14 @@ from scheduler.agent.checks import Said, Signal
 from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
 from scheduler.agent.config.config import parse_config
-from scheduler.agent.push import LIMIT, MOST, Peers, Signals, first_deadline
+from scheduler.agent.push import LIMIT, MOST, Peers, Signals
 from scheduler.agent.roster import add_job
 from scheduler.agent.targets import TASK
 from timerqueue import SystemClock
 
 NAMES = [f"backup{number}" for number in range(6)]
 FILE = 'store = "memory"\n[push]\nlisten = "127.0.0.1:8075"\n' + "".join(
-    f'[[check]]\nname = "{name}"\nurl = "push://{name}"\ntoken = "the-token-of-{name}"\ninterval = "1h"\n'
+    f'[[check]]\nname = "{name}"\nurl = "push://{name}"\ntoken = "the-token-of-{name}"\ninterval = "30d"\n'
     for name in NAMES
 )
 
@@ -41,7 +40,7 @@ class Agent:
         scheduler.listen(self.signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
         self.signals.follow(self.targets.values())
         for each in self.targets.values():
-            add_job(scheduler, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
+            add_job(scheduler, each, None, 10.0)
 
     async def check(self, name):
         found = await self.targets[name].check.attempt(Attempt("", Stopwatch(SystemClock()), 1.0))
@@ -76,7 +75,7 @@ async def test_any_agent_takes_a_signal_and_the_one_that_has_the_target_judges_i
             owner = one if one.has(name) else two
             await until(lambda owner=owner, name=name: (name, "down", "7", "disk full") in owner.judged)
             deadline = owner.scheduler.get(name).next_start
-            assert deadline.timestamp() > SystemClock().wall() + 3_600
+            assert deadline.timestamp() > SystemClock().wall() + 29 * 86_400
         assert len(one.judged + two.judged) == len(NAMES)
 
 
@@ -89,3 +88,18 @@ async def test_a_signal_that_was_handed_on_survives_the_agent_that_took_it(place
             one.check = None
             assert await two.send(theirs, Said.SUCCESS, run="1")
         await until(lambda: (theirs, "up", "1", None) in one.judged)
+
+
+async def test_an_agent_moves_no_deadline_of_a_target_that_another_has(place):
+    """Each that started, or read its configuration again, gave all targets of the others another interval of time: a
+    silent one was told late, or never.
+    """
+    async with agent(place, "one") as one, agent(place, "two") as two:
+        await until(lambda: {one.has(name) for name in NAMES} == {True, False} == {two.has(name) for name in NAMES})
+        theirs = next(name for name in NAMES if two.has(name))
+        assert await two.send(theirs, run="1")
+        deadline = two.scheduler.get(theirs).next_start
+        one.signals.plan()
+        assert await one.send(theirs, Said.LOG, run="2")  # comes after whatever was asked for before
+        await until(lambda: any(name == theirs and run == "2" for name, _, run, _ in two.judged))
+        assert two.scheduler.get(theirs).next_start == deadline

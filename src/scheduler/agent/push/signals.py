@@ -31,13 +31,14 @@ from scheduler import (
     StoreError,
     StoreUp,
 )
+from timerqueue import Clock
 
 from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
 from ..targets import Skipped
 from .handing import Handing
 from .peers import Peers
-from .server import NotKept
+from .server import NotKept, Server
 
 MOST_STRANGERS: Final = 20
 """Unknown tokens that are told of; what comes after them is not."""
@@ -91,12 +92,19 @@ class Signals:
                 self._by_name[each.name] = (target, check)
         self._asked = {name: asked for name, asked in self._asked.items() if name in self._by_name}
 
+    def server(self, clock: Clock, *, takes_get: bool) -> Server:
+        """Make the server by which they come in."""
+        return Server(clock, self.take, self._peers, self._say, takes_get=takes_get)
+
     def plan(self) -> None:
-        """Give each target its first deadline that has none yet. The scheduler has read its store."""
+        """Give each target of ours its first deadline that has none yet. The scheduler has read its store. Of one that
+        another agent has nobody knows the deadline here, and it would be moved.
+        """
         now = datetime.fromtimestamp(self._now(), UTC)
         for name, (target, check) in self._by_name.items():
             with suppress(JobNotFound):  # its schedule has ended
-                if self._scheduler.get(name).next_start == target.schedule.bind(name).next(now):
+                job = self._scheduler.get(name)
+                if job.is_ours and job.next_start == target.schedule.bind(name).next(now):
                     self._wait_for(target, check, now)
 
     def listen(self, event: RunMissed | RunEnded | StoreDown | StoreUp) -> None:
