@@ -286,8 +286,7 @@ class Scheduler(Running):
     ) -> list[Record]:
         """Return how ticks ended, latest first, of one job (even a removed one) or of all. `outcome` None: it runs.
 
-        `before`: only ticks that were due before that. Without a store the list is empty. Raises StoreError, and
-        InvalidJob for a `limit` or a `before` that makes no sense.
+        `before`: only ticks that were due before that. Without a store: none. Raises StoreError, and InvalidJob.
         """
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
