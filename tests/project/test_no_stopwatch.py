@@ -33,6 +33,7 @@ READERS = {
     "tests/server_outages.py": "asks for a connection until one is free",
     "tests/fleet_members.py": "notes when it troubled an agent, to compare it with what its tasks wrote",
     "tests/blind_soak.py": "lasts as long as it is told, and judges when people were told",
+    "tests/postgres_fuzz.py": "measures the processor time that the event loop takes in one go",
     "tests/notify_soak.py": "lasts as long as it is told, and notes when it broke a target",
     "tests/sharing_agent.py": "notes how late a run began",
     "tests/scheduler/stores/test_clocks_that_are_off.py": "sets a clock, and sees that nothing begins too early",
