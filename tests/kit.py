@@ -18,8 +18,13 @@ T0 = START.timestamp()
 """Where a ManualClock begins, in UTC seconds."""
 
 
-async def nothing():
-    """Take no time."""
+async def nothing(*_, **__):
+    """Take no time, whatever is given."""
+
+
+async def broken(*_, **__):
+    """Fail at once."""
+    raise ValueError
 
 
 def no_hint():

@@ -4,6 +4,8 @@ Begin with `Scheduler` and its method `add`. `Missed`, `ScheduleError`, `Lifecyc
 the packages `schedule` and `timerqueue`; they are here so that you need not import those.
 """
 
+from typing import TYPE_CHECKING
+
 try:
     from schedule import Missed, ScheduleError
 except ImportError as error:
@@ -169,6 +171,20 @@ __all__ = [
     "rate",
     "tune_gc",
 ]
+
+if TYPE_CHECKING:
+    __version__: str
+else:  # type checkers are to know what there is not
+
+    def __getattr__(name: str) -> str:
+        """Return the version of the distribution, which nothing here needs: to look it up takes a while."""
+        if name != "__version__":
+            msg = f"module 'scheduler' has no attribute {name!r}"
+            raise AttributeError(msg)
+        from importlib.metadata import version  # noqa: PLC0415 - a tenth of a second that few want
+
+        return version("timerqueue")
+
 
 for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
     if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("scheduler."):

@@ -30,7 +30,7 @@ from ._memory import (
 from ._plan import Timeline
 from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
-from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts, Trust
+from ._starts import CalendarJobs, CrashFloors, LeftOut, MissedTicks, Parking, Pausing, Starts, Trust
 from ._values import InvalidJob, Listeners
 from ._watchdog import AskWhatRuns, Records, Watchdog
 from .queues import Queue
@@ -55,8 +55,18 @@ def core_of(
     journal = Journal(timeline, clock.monotonic, has_heirs=shares is not None)
     missed = MissedTicks(timeline, journal, listeners)
     floors = CrashFloors(timeline, clock.monotonic, missed)
+    left_out = LeftOut(timeline, clock.monotonic, missed)
     parking = Parking(queue, listeners)
-    starts = Starts(queue, timeline, jobs=jobs, journal=journal, floors=floors, parking=parking, listeners=listeners)
+    starts = Starts(
+        queue,
+        timeline,
+        jobs=jobs,
+        journal=journal,
+        floors=floors,
+        left_out=left_out,
+        parking=parking,
+        listeners=listeners,
+    )
     pausing = Pausing(starts=starts, parking=parking, missed=missed, jobs=jobs, journal=journal, listeners=listeners)
     calendar_jobs = CalendarJobs(starts, parking)
     runs = Runs(

@@ -66,6 +66,11 @@ class Lifespan:
         """PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
         return self._lifecycle.state
 
+    @property
+    def jobs(self) -> int:
+        """How many jobs there are."""
+        return len(self._core.jobs)
+
     def stop(self, grace: float) -> None:
         """As Scheduler.stop."""
         first = self._lifecycle.stop()
@@ -154,7 +159,7 @@ class Lifespan:
             if self._memory.audit is not None:
                 group.start_soon(self._memory.audit.run, name="scheduler queue audit")
         except Exception as exc:  # noqa: BLE001 - raised where it is not wrapped in the groups' errors
-            self.failure = exc
+            self.failure = self._lifecycle.failure = exc
             self._core.runs.stop_starting()
             first_loaded.set()
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import enum
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
-from timerqueue import Clock, LifecycleState, Resident
+from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Resident
 
 from ._control import RunOnce
 from ._jobs import seconds_of, some_seconds_of
 from ._lifespan import Lifespan
 from ._loop import Core
 from ._values import RunEnded
+from ._words import refuse_verb
 
-SchedulerState = LifecycleState
+
+class SchedulerState(enum.Enum):
+    """The state of a scheduler, which runs once. There is no way back."""
+
+    PRE_RUNNING = LifecycleState.PRE_RUNNING.value
+    RUNNING = LifecycleState.RUNNING.value
+    STOPPED = LifecycleState.STOPPED.value
 
 
 class Running(Resident):
@@ -26,12 +34,36 @@ class Running(Resident):
     _clock: Clock
     _core: Core
     _life: Lifespan
+    _lifecycle: Lifecycle
     _group: TaskGroup | None
 
     @property
     def state(self) -> SchedulerState:
         """The state: PRE_RUNNING, RUNNING or, as soon as `stop` is called, STOPPED."""
-        return self._life.state
+        return SchedulerState(self._life.state.value)
+
+    def __repr__(self) -> str:
+        return f"<Scheduler {self._life.state.value}, {self._life.jobs} jobs>"
+
+    if not TYPE_CHECKING:  # type checkers know what there is not
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise AttributeError, with the word that is meant, for what a Scheduler has not."""
+            refuse_verb(name)
+
+        def __enter__(self) -> NoReturn:
+            """Raise TypeError, with the way to run a scheduler."""
+            msg = "a Scheduler runs on an event loop: write `async with`, or for a thread see docs/recipes.md"
+            raise TypeError(msg)
+
+        def __exit__(self, *_: object) -> None:
+            """Do nothing: `with` looks for this before it calls __enter__."""
+
+    def _refuse_unless_running(self, what: str) -> None:
+        """Raise LifecycleError for what only a scheduler that runs can do."""
+        if self._lifecycle.state is not LifecycleState.RUNNING:
+            msg = f"cannot {what}: this scheduler is {self.state.value}, and only one that runs can"
+            raise LifecycleError(msg)
 
     def stop(self, grace: timedelta | float | str = "5s") -> None:
         """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.

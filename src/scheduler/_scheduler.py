@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from logging import getLogger
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, Never, TypeVar, overload
 
 from anyio.abc import TaskGroup
 
-from schedule import Missed, Schedule
-from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
+from schedule import Missed
+from timerqueue import Clock, Lifecycle, Random, SystemClock, TaskPool, system_random
 
 from ._assembly import audit_of, core_of, memory_of, rests_of, shares_of, store_of, without_store
 from ._control import OnConflict, PartedRegistry, SomeJob, fleet_of
 from ._jobs import (
     Handle as Job,
     Policies,
+    SomeSchedule,
     Tasks,
-    call_of,
     count_of,
     decorated,
     delay_of,
@@ -38,6 +38,7 @@ from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._running import Running
 from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
+from ._words import refuse_options
 from .queues import Queue
 from .stores import Retention, Store
 
@@ -141,7 +142,7 @@ class Scheduler(Running):
     def add(
         self,
         func: Callable[..., Any] | str,
-        schedule: Schedule | str,
+        schedule: SomeSchedule,
         *,
         id: str | None = None,
         args: Iterable[Any] = (),
@@ -150,9 +151,9 @@ class Scheduler(Running):
         priority: float = 0,
         timeout: timedelta | float | str | None = None,
         retry: Retry | None = None,
-        overlap: Overlap = Overlap.SKIP,
+        overlap: Overlap | str = Overlap.SKIP,
         max_running: int | None = None,
-        missed: Missed = Missed.LATEST,
+        missed: Missed | str = Missed.LATEST,
         grace: timedelta | float | str = 1.0,
         catch_up: int = 100,
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
@@ -166,8 +167,9 @@ class Scheduler(Running):
         tags: Iterable[str] = (),
         name: str | None = None,
         durable: bool = True,
+        **unknown: Never,
     ) -> Job:
-        """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. From any thread, at any time.
+        """Run `func(*args, **kwargs)` whenever `schedule` says, its text, or the interval of an Every. Any thread.
 
         - `func`: an `async def`, or a `def`, which runs in a worker thread (with `inline`, on the loop itself). It may
           return a Subtask or a list of them.
@@ -189,6 +191,8 @@ class Scheduler(Running):
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """
+        if unknown:
+            refuse_options("add", unknown)
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
         policy = self._policies.of((*options, where))
         if inline is not False or durable is not True:
@@ -196,7 +200,7 @@ class Scheduler(Running):
         if name is not None:
             text_of("name", name)
         if self._memory is None and not isinstance(func, str):
-            task, work, call = None, func, call_of(func, inline=inline)
+            task, work, call = None, func, self._registry.call_of(func, inline)
         else:
             task, work, call = self._tasks.resolve(func, inline=inline, durable=durable)
         if agents is not None or apart is not None:
@@ -213,9 +217,9 @@ class Scheduler(Running):
         priority: float = 0,
         timeout: timedelta | float | str | None = None,
         retry: Retry | None = None,
-        overlap: Overlap = Overlap.SKIP,
+        overlap: Overlap | str = Overlap.SKIP,
         max_running: int | None = None,
-        missed: Missed = Missed.LATEST,
+        missed: Missed | str = Missed.LATEST,
         grace: timedelta | float | str = 1.0,
         catch_up: int = 100,
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
@@ -276,9 +280,7 @@ class Scheduler(Running):
         LifecycleError if the scheduler does not run.
         """
         if self._memory is not None:
-            if self._lifecycle.state is not LifecycleState.RUNNING:
-                msg = f"cannot flush: this scheduler is {self.state.value}, and only what runs has an open store"
-                raise LifecycleError(msg)
+            self._refuse_unless_running("flush")
             await self._memory.flush()
 
     async def history(
@@ -299,9 +301,7 @@ class Scheduler(Running):
         The watchdog does the same every `audit` seconds. An audit beside another one looks at nothing, and says so.
         Raises LifecycleError if the scheduler does not run.
         """
-        if self._lifecycle.state is not LifecycleState.RUNNING:
-            msg = f"cannot audit: this scheduler is {self.state.value}"
-            raise LifecycleError(msg)
+        self._refuse_unless_running("audit")
         return await self._watchdog.audited()
 
     def reconcile(self, id: str | None = None) -> None:

@@ -29,6 +29,8 @@ class Lifecycle(Resident):
         self._lock = threading.Lock()
         self._state = LifecycleState.PRE_RUNNING
         self._left: LeftBehind | None = None
+        self.failure: Exception | None = None
+        """What has ended it, if it did not end by itself."""
         self._bind_to_process(name)
 
     @property

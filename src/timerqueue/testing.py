@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -59,16 +59,17 @@ class ManualClock:
         """How many tasks are in `sleep`."""
         return len(self._sleepers)
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: float | timedelta) -> None:
         """Let `seconds` pass on both clocks, all at once, and wake everybody who waited for that."""
+        seconds = _seconds_of(seconds)
         if seconds < 0:
             msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
             raise ValueError(msg)
         self._move_to(self._monotonic + seconds)
 
-    async def travel(self, seconds: float) -> None:
+    async def travel(self, seconds: float | timedelta) -> None:
         """Let `seconds` pass. Stop wherever somebody waits, and let them work before time goes on."""
-        goal = self._monotonic + seconds
+        goal = self._monotonic + _seconds_of(seconds)
         await self._settle()
         while (following := self._next_wait()) <= goal + ROUNDING:
             self._move_to(following)
@@ -95,9 +96,9 @@ class ManualClock:
         """How many are in `sleep` in whose context `variable` is set."""
         return sum(variable in context for context in self._contexts.values())
 
-    def step(self, seconds: float) -> None:
+    def step(self, seconds: float | timedelta) -> None:
         """Set the wall clock forward or back by `seconds`. The monotonic clock does not notice."""
-        self._wall_ahead += seconds
+        self._wall_ahead += _seconds_of(seconds)
         for wake in self._wakes:
             wake.set()
 
@@ -210,3 +211,13 @@ class _ManualWake:
 
     def _is_over(self) -> bool:
         return self._is_set or self.until <= self._clock.monotonic()
+
+
+def _seconds_of(value: float | timedelta) -> float:
+    """Seconds. Raises TypeError for what is neither a number nor a timedelta: this package reads no text."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, (int, float)):
+        return value
+    msg = f"seconds must be a number or a timedelta, not {value!r}: schedule.duration makes a timedelta of a text"
+    raise TypeError(msg)

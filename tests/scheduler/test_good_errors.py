@@ -64,10 +64,8 @@ SCHEDULES = {
 JOBS = {
     "needs of a number": (add(needs=5), "needs: must be the name of a limit, several, or a mapping"),
     "needs of a number of units": (add(needs={"http": 0}), "needs: must map names of limits to whole units from 1"),
-    "overlap by value": (add(overlap="skip"), "overlap must be an Overlap, not 'skip': write Overlap.SKIP"),
-    "overlap by name": (add(overlap="QUEUE"), "overlap must be an Overlap, not 'QUEUE': write Overlap.QUEUE"),
     "overlap by a wrong name": (add(overlap="drop"), "overlap must be an Overlap, not 'drop': write Overlap.SKIP"),
-    "missed by value": (add(missed="all"), "missed must be a Missed, not 'all': write Missed.ALL"),
+    "missed by a wrong name": (add(missed="every"), "missed must be a Missed, not 'every': write Missed.LATEST"),
     "a number as retry": (add(retry=3), "retry must be a Retry, not 3: write Retry.exponential"),
     "retries without end": (
         lambda: Retry.constant(1, max_retries=math.inf),

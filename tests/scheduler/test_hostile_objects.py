@@ -235,7 +235,7 @@ async def test_a_text_is_asked_for_once_for_all_who_are_told(clock):
     async with s:
         s.add("work", "@every 1h", id="a", start="now")
         await clock.travel(1)
-    assert len(asked) == 2  # for the error and for the traceback
+    assert len(asked) == 3  # for the error, for the traceback, and by the handler of the log
 
 
 async def test_a_task_that_changes_what_it_was_given_changes_nothing_else(lives, clock):

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from schedule import Every, Schedule
 
-from .._jobs import NO_KWARGS, NO_TAGS, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
+from .._jobs import NO_KWARGS, NO_TAGS, SomeSchedule, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
 from .._values import DuplicateJob, InvalidJob, shown
 
 
@@ -18,7 +18,7 @@ class NewJob(NamedTuple):
     """
 
     id: str | None
-    schedule: Schedule | str
+    schedule: SomeSchedule
     args: Iterable[Any] = ()
     kwargs: Mapping[str, Any] | None = None
     name: str | None = None
@@ -27,10 +27,10 @@ class NewJob(NamedTuple):
 
 SomeJob = (
     NewJob
-    | tuple[str | None, Schedule | str]
-    | tuple[str | None, Schedule | str, Iterable[Any]]
-    | tuple[str | None, Schedule | str, Iterable[Any], Mapping[str, Any] | None]
-    | tuple[str | None, Schedule | str, Iterable[Any], Mapping[str, Any] | None, str | None]
+    | tuple[str | None, SomeSchedule]
+    | tuple[str | None, SomeSchedule, Iterable[Any]]
+    | tuple[str | None, SomeSchedule, Iterable[Any], Mapping[str, Any] | None]
+    | tuple[str | None, SomeSchedule, Iterable[Any], Mapping[str, Any] | None, str | None]
 )
 """A new job as users say it: a NewJob, or a plain tuple of its first fields."""
 
@@ -70,7 +70,7 @@ class Reader:
             self._tags | tags_of(tags) if tags else self._tags,
         )
 
-    def _schedule(self, given: Schedule | str) -> Schedule:
+    def _schedule(self, given: SomeSchedule) -> Schedule:
         if type(given) is not str:
             return schedule_of(given)
         schedule = self._schedules.get(given)

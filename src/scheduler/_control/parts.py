@@ -22,10 +22,10 @@ from typing import Any, Final, assert_never
 
 from attrs import evolve
 
-from schedule import Schedule, ScheduleError
+from schedule import ScheduleError
 from timerqueue import LifecycleError
 
-from .._jobs import APART, AskedRun, Call, Job, answer_together, args_of, schedule_of
+from .._jobs import APART, AskedRun, Call, Job, SomeSchedule, answer_together, args_of, schedule_of
 from .._placement import EVERY_AGENT, OfAgent, OneOf, fits, read_part
 from .._plan import Start
 from .._values import Pause, Policy, SchedulerError
@@ -62,7 +62,7 @@ class PartedRegistry(Registry):
     def add_parted(  # noqa: PLR0917 - as for `add`
         self,
         id: str | None,
-        schedule: Schedule | str,
+        schedule: SomeSchedule,
         start: Start,
         policy: Policy,
         on_conflict: OnConflict,
@@ -184,7 +184,7 @@ class PartedRegistry(Registry):
         for each in self.parts_of(job) or [job]:
             super().supersede(each)
 
-    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+    def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
         """Change the job, and its parts."""
         parts = self.parts_of(job)
         if parts:

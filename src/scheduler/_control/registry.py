@@ -11,7 +11,21 @@ from attrs import Factory, define
 from schedule import At, Schedule, ScheduleError
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from .._jobs import NO_KWARGS, NO_TAGS, Call, Job, Tasks, args_of, id_of, kwargs_of, schedule_of, tags_of
+from .._jobs import (
+    NO_KWARGS,
+    NO_TAGS,
+    Call,
+    Job,
+    SomeSchedule,
+    Tasks,
+    args_of,
+    call_of,
+    check_args,
+    id_of,
+    kwargs_of,
+    schedule_of,
+    tags_of,
+)
 from .._journal import new_row
 from .._loop import Core
 from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out
@@ -33,11 +47,14 @@ class Registry(Verbs):
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._by_id = core.jobs.by_id
         self._lock = core.jobs.lock
+        self._known: Callable[..., Any] | None = None  # was last found to take so many arguments
+        self._takes = 0
+        self._called: tuple[Callable[..., Any] | None, Call | None] = None, None  # the last function, and how
 
-    def add(  # noqa: PLR0917 - keywords would cost as for Job
+    def add(  # noqa: C901, PLR0917 - short ways for the usual; keywords would cost as for Job
         self,
         id: str | None,
-        schedule: Schedule | str,
+        schedule: SomeSchedule,
         start: Start,
         policy: Policy,
         on_conflict: OnConflict,
@@ -71,12 +88,16 @@ class Registry(Verbs):
                 return present
             plan = self._planners.first(planned, id if policy.where is None else policy.key_of(id), start)  # type: ignore[arg-type] # it is no text any more
             bound, planner, at_once, due_us, is_dated = plan
+            given = args if type(args) is tuple else args_of(args)
+            options = NO_KWARGS if kwargs is None else kwargs_of(kwargs)
+            if func is not self._known or options or len(given) != self._takes:
+                self._check_args(func, given, options)
             job = Job(
                 self,
                 id,
                 func,
-                args if type(args) is tuple else args_of(args),
-                NO_KWARGS if kwargs is None else kwargs_of(kwargs),
+                given,
+                options,
                 call,
                 bound,
                 planner,
@@ -136,6 +157,22 @@ class Registry(Verbs):
             self.refuse_if_stopped()
             raise
 
+    def call_of(self, func: Callable[..., Any], inline: bool) -> Call:  # noqa: FBT001 - for every job that is added
+        """How a function is called: many jobs have the same one. Raises InvalidJob."""
+        known, call = self._called
+        if known is not func or inline or call is None:
+            call = call_of(func, inline=inline)
+            self._called = None if inline else func, call
+        return call
+
+    def _check_args(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise InvalidJob for arguments that the function would refuse."""
+        if func is self._known and not kwargs and len(args) == self._takes:  # as nearly always, of many
+            return
+        check_args(func, args, kwargs)
+        if not kwargs:
+            self._known, self._takes = func, len(args)
+
     def _check(self, policy: Policy, task: str | None) -> None:
         self._runs.check_needs(policy.needs)
         self._jobs.check_placement(policy, is_stored=task is not None)
@@ -171,6 +208,7 @@ class Registry(Verbs):
                     continue
                 if schedule is not last:
                     last, plan_of = schedule, self._plans(schedule, start)
+                self._check_args(func, args, kwargs)
                 bound, planner, at_once, due_us, is_dated = plan_of(id)
                 job = Job(self, id, func, args, kwargs, call, bound, planner, policy, histogram, name, own_tags)
                 if task is not None:
@@ -325,7 +363,8 @@ class Registry(Verbs):
             return
         try:
             if self._pausing.pauses.any and not self._pausing.admits(job):
-                return
+                self._starts.left_out.begin(job, due_us)
+                due_us = None
             if at_once:
                 self._queue.push(AT_ONCE, self._runs.start_at_once, job)
             if due_us is not None:

@@ -81,4 +81,4 @@ class RunOnce:
 
 def _may_end(job: Job) -> bool:
     """Whether a run of the job goes on, or another attempt will come."""
-    return not job.is_removed and bool(job.runs or job.backlog or (job.retry is not None and not job.is_paused))
+    return not job.is_removed and bool(job.runs or job.backlog or (job.again is not None and not job.is_paused))

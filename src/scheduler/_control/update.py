@@ -17,9 +17,11 @@ from schedule import Schedule
 from .._jobs import (
     Definition,
     Job,
+    SomeSchedule,
     Tasks,
     args_of,
     call_of,
+    check_args,
     copied,
     flag_of,
     kwargs_of,
@@ -41,7 +43,8 @@ from .lateness import Lateness
 
 logger = getLogger(__name__)
 
-_DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
+_CALL: Final = frozenset({"func", "args", "kwargs"})
+_DEFINITION: Final = _CALL | {"inline", "tags", "name", "start"}
 
 
 Change = Callable[[Definition], Definition]
@@ -56,7 +59,7 @@ def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
         raise InvalidJob(msg)
     func = changes.get("func", job.func)
     inline = flag_of("inline", changes.get("inline", job.call is on_the_loop))
-    return Definition(
+    definition = Definition(
         func=func,
         args=args_of(changes.get("args", job.args)),
         kwargs=kwargs_of(changes.get("kwargs", job.kwargs)),
@@ -65,6 +68,9 @@ def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
         tags=tags_of(changes.get("tags", job.tags)),
         name=text_of("name", changes.get("name", job.name)),
     )
+    if not _CALL.isdisjoint(changes):
+        check_args(func, definition.args, definition.kwargs)
+    return definition
 
 
 def settled(value: Any) -> Any:
@@ -94,7 +100,7 @@ class Updates:
 
     # -- in the thread that asks ---------------------------------------------------------------------------------------
 
-    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+    def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
         """Change the job as `Job.update` says, which also says what is raised."""
         if job.unfit is not None:
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"

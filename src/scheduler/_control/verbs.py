@@ -7,16 +7,15 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
-from schedule import Schedule
 from timerqueue import OUT, LeftBehind, Lifecycle, LifecycleState, Resident
 
-from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
+from .._jobs import AskedRun, Job, SomeSchedule, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
 from .._loop import Core
 from .._placement import lack_text
 from .._plan import Planners, aware, instant_of, us_of
 from .._starts import REMOVED, foreseen_starts, next_start, next_starts
-from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
+from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved, error_text
 from ..stores import Act
 from .early import Early
 from .lateness import Lateness
@@ -131,7 +130,7 @@ class Verbs(Resident):
         refuse_if_removed(job)
         self.early.ask(job, self._supersede, job)
 
-    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+    def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
         """Change the job's schedule, or anything else that its definition has."""
         refuse_if_removed(job)
         self.updates.update(job, schedule, changes)
@@ -187,8 +186,10 @@ class Verbs(Resident):
     def refuse_if_stopped(self) -> None:
         """Raise AlreadyStopped where nothing would come of it any more."""
         if self._lifecycle.state is _STOPPED:
-            msg = "this scheduler has stopped, and a scheduler runs once: make a new one"
-            raise AlreadyStopped(msg)
+            failure = self._lifecycle.failure
+            why = "" if failure is None else f" because of {error_text(failure)}"
+            msg = f"this scheduler has stopped{why}, and a scheduler runs once: make a new one"
+            raise AlreadyStopped(msg) from failure
 
     def _discard(self, job: Job) -> None:
         if self.early.is_waiting:
@@ -206,6 +207,7 @@ class Verbs(Resident):
             core.starts.parking.cancel_retry(job)
             core.starts.give_up_owed(job, REMOVED)
             core.missed.drop_backlog(job, Cause.REMOVED)
+            core.starts.left_out.settle_now(job)
         job.due_us = None
         for run in job.runs:
             run.terminate(Cause.REMOVED)

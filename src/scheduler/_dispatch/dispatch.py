@@ -139,6 +139,8 @@ class Dispatch:
         for job_id in list(batch.states):
             hold, job = self._held.by_id.get(job_id), self._jobs.find(job_id)
             if hold is not None and job is not None:
+                if job.left_out_us is not None and not job.is_due_by_hand:  # whoever takes it next would run it late
+                    batch.states[job_id] = batch.states[job_id]._replace(next_us=None, next_of=None)
                 self._plan(batch, job, hold, skips=job_id in skipped, is_owed=job_id in owed)
         gone = [job_id for job_id, row in batch.jobs.items() if row is None] + list(batch.finished)
         for job_id in gone:

@@ -198,7 +198,7 @@ class Stays:
             return None
         run = job.runs[0]
         has_begun = run.started is not None or run.is_held or run.owes is not None or run.cause is not None
-        is_alone = not (job.backlog or job.threads or job.asked or job.retry or job.owed or job.is_paused)
+        is_alone = not (job.backlog or job.threads or job.asked or job.again or job.owed or job.is_paused)
         if has_begun or not is_alone or hold.delivery is None or isinstance(hold.delivery, GivenBack):
             return None
         is_first = run.attempt == 1 and stays_due(job, run.due_us, 1, self._core.timeline)

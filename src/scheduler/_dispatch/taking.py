@@ -311,4 +311,4 @@ def _is_its_start(due_us: int, row: StoredJob, state: StoredState | None) -> boo
 def is_idle(job: Job) -> bool:
     """Whether nothing of the job goes on, waits for what goes on, or is tried again."""
     is_at_work = job.runs or job.backlog or job.threads or job.asked
-    return not is_at_work and job.retry is None and job.owed is None
+    return not is_at_work and job.again is None and job.owed is None

@@ -6,10 +6,10 @@ any thread; everything else happens on the loop's.
 """
 
 from .asked import AskedRun, answer_together
-from .call import awaited, call_of, on_the_loop
+from .call import awaited, call_of, check_args, on_the_loop
 from .current import RUN, CurrentRun, current_run
 from .definition import Definition, Unfit
-from .handle import Job as Handle, JobChanges
+from .handle import Job as Handle, JobChanges, SomeSchedule
 from .job import Attempt, Job
 from .job_list import JobList, shard_of_job
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
@@ -66,12 +66,14 @@ __all__ = [
     "NotLaunched",
     "Owed",
     "Policies",
+    "SomeSchedule",
     "Tasks",
     "Unfit",
     "answer_together",
     "args_of",
     "awaited",
     "call_of",
+    "check_args",
     "check_text",
     "copied",
     "count_of",

@@ -22,13 +22,24 @@ from .options import seconds_of
 class AskedRun:
     """The run that you asked for with `Job.run_now`. Await it, or call `result` in a thread, or do neither.
 
-    The answer is the RunEnded of its last attempt. It is a RunMissed if the run never began; its `reason` says why:
-    overlap, a pause, a removal, the stop. Both have `outcome`, `result` and `error`. A run that failed raises nothing
-    here. If something else comes before a retry, the attempt before it was the last, and its `retry_at` says when
-    the retry would have been.
+    The answer is the RunEnded of its last attempt. If a run of the job was about to begin, that one stands for it, and
+    its end is the answer. It is a RunMissed if the run never began; its `reason` says why: overlap, a pause, a removal,
+    the stop. Both have `outcome`, `result` and `error`. A run that failed raises nothing here. If something else comes
+    before a retry, the attempt before it was the last, and its `retry_at` says when the retry would have been.
     """
 
-    __slots__ = ("__weakref__", "_answer", "_lock", "_open", "_waiting", "due_us", "job_id", "last_end", "number")
+    __slots__ = (
+        "__weakref__",
+        "_answer",
+        "_lock",
+        "_open",
+        "_waiting",
+        "due_us",
+        "is_along",
+        "job_id",
+        "last_end",
+        "number",
+    )
 
     def __init__(self, job_id: str, open_ones: set[AskedRun], number: int | None = None) -> None:
         self.job_id = job_id
@@ -36,6 +47,8 @@ class AskedRun:
         """Of the request in the store, by which another agent has asked for it; None: it was asked for here."""
         self.due_us: int | None = None
         """Its tick, in UTC microseconds; None: the loop has not heard of it yet."""
+        self.is_along = False
+        """That tick is not its own: a run that stands for it, and begins after it was asked for, is its answer."""
         self.last_end: RunEnded | None = None
         """The end of an attempt that is to be tried again."""
         self._answer: RunEnded | RunMissed | None = None

@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from types import CodeType
+from typing import Any, Final
 
 import anyio
 from anyio.to_thread import run_sync
 
 from timerqueue import is_async
 
-from .._values import InvalidJob
+from .._values import InvalidJob, cut
 from .current import RUN
 from .thread_call import Call, NotLaunched, ThreadCall
+
+LONGEST_CALL: Final = 200
+"""Characters of a callable with its signature in an error."""
 
 
 def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
@@ -29,6 +33,26 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
         return called_and_awaited
     _check(func)
     return on_the_loop if inline else in_a_thread
+
+
+def check_args(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Raise InvalidJob for arguments that the callable would refuse. One whose signature is not known takes any."""
+    code = getattr(func, "__code__", None)
+    if type(code) is CodeType and not kwargs and not code.co_kwonlyargcount:  # the usual ones: a tenth of the time
+        given = len(args) + (getattr(func, "__self__", None) is not None)
+        least = code.co_argcount - len(getattr(func, "__defaults__", None) or ())
+        if least <= given and (given <= code.co_argcount or code.co_flags & inspect.CO_VARARGS):
+            return
+    try:
+        signature = inspect.signature(func, follow_wrapped=False)
+    except Exception:  # noqa: BLE001 - a user's object may raise anything
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as exc:
+        name = getattr(func, "__name__", type(func).__name__)
+        msg = f"func {cut(f'{name}{signature}', LONGEST_CALL)} cannot be called so: {exc}; look at args and kwargs"
+        raise InvalidJob(msg) from None
 
 
 def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:

@@ -12,8 +12,11 @@ from typing import Any, TypedDict, Unpack
 from schedule import Missed, Schedule
 
 from .._plan import Start
-from .._values import Delivery, JobState, JobStatistics, Overlap, Retry
+from .._values import Delivery, JobState, JobStatistics, Overlap, Policy, Retry
 from .asked import AskedRun
+
+SomeSchedule = Schedule | str | timedelta | float
+"""A schedule, the text of one, or the interval of an Every: a timedelta, or seconds."""
 
 
 class JobChanges(TypedDict, total=False):
@@ -26,9 +29,9 @@ class JobChanges(TypedDict, total=False):
     priority: float
     timeout: timedelta | float | str | None
     retry: Retry | None
-    overlap: Overlap
+    overlap: Overlap | str
     max_running: int | None
-    missed: Missed
+    missed: Missed | str
     grace: timedelta | float | str
     catch_up: int
     delivery: Delivery | str
@@ -77,6 +80,44 @@ class Job:
     def kwargs(self) -> Mapping[str, Any]:
         """The keyword arguments of each call."""
         raise NotImplementedError
+
+    policy: Policy
+    """Its options in checked form, which the properties below tell."""
+
+    @property
+    def needs(self) -> Mapping[str, int]:
+        """The limits that a run needs, with the units of each."""
+        return dict(self.policy.needs)
+
+    @property
+    def priority(self) -> float:
+        """Its priority among jobs that wait for room: the higher one goes first."""
+        return self.policy.priority
+
+    @property
+    def timeout(self) -> timedelta | None:
+        """How long a run may take; None: as long as it likes."""
+        return None if self.policy.timeout is None else timedelta(seconds=self.policy.timeout)
+
+    @property
+    def retry(self) -> Retry | None:
+        """The rule by which a failed tick is tried again; None: it is not."""
+        return self.policy.retry
+
+    @property
+    def overlap(self) -> Overlap:
+        """The rule for a tick that comes while an earlier run has not ended."""
+        return self.policy.overlap
+
+    @property
+    def missed(self) -> Missed:
+        """The rule for ticks that could not run in time."""
+        return self.policy.missed
+
+    @property
+    def delivery(self) -> Delivery:
+        """The rule for a tick whose process died during its run."""
+        return self.policy.delivery
 
     @property
     def state(self) -> JobState:
@@ -179,7 +220,7 @@ class Job:
         """
         raise NotImplementedError
 
-    def update(self, *, schedule: Schedule | str | None = None, **changes: Unpack[JobChanges]) -> None:
+    def update(self, *, schedule: SomeSchedule | None = None, **changes: Unpack[JobChanges]) -> None:
         """Change the schedule, the function or any option of `Scheduler.add`. What you do not name stays.
 
         This neither causes a run nor loses one. Raises InvalidJob, ScheduleError or JobNotFound: then nothing has

@@ -33,7 +33,7 @@ from .._values import (
 from ..stores import StoredState, StoredTick
 from .asked import AskedRun
 from .definition import Definition, Unfit
-from .handle import Job as Handle, JobChanges
+from .handle import Job as Handle, JobChanges, SomeSchedule
 from .next_attempt import NextAttempt, Owed
 from .thread_call import Call, ThreadCall
 
@@ -49,7 +49,7 @@ class Control(Protocol):
     def set_next_start(self, job: Job, at: datetime) -> None: ...
     def skip(self, job: Job) -> None: ...
     def supersede(self, job: Job) -> None: ...
-    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
+    def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None: ...
     def agent(self, job: Job) -> str | None: ...
     def why_with_nobody(self, job: Job) -> str | None: ...
     def next_start(self, job: Job) -> datetime | None: ...
@@ -108,6 +108,8 @@ class Job(Alarm, Handle):
     """It was found crashed, and rests."""
     held_by: Sparse[Pause | None] = Sparse(None)
     """A pause of all jobs or of one of its tags."""
+    left_out_us: Sparse[int | None] = Sparse(None)
+    """The first start that its pause leaves out, on the planner's base."""
     is_due_by_hand = Sparse(False)  # noqa: FBT003 - its usual value
     """Somebody has set the next start: it is no slot of the schedule."""
     is_elsewhere = Sparse(False)  # noqa: FBT003
@@ -119,7 +121,7 @@ class Job(Alarm, Handle):
     """Ticks that a death or a stop has cut off, and that will be tried again."""
     paused_by: Sparse[Pause | None] = Sparse(None)
     """Its own pause."""
-    retry: Sparse[NextAttempt | None] = Sparse(None)
+    again: Sparse[NextAttempt | None] = Sparse(None)  # at a tick that has failed
     stood: Sparse[StoredState | None] = Sparse(None)
     """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
     threads: Sparse[list[ThreadCall] | None] = Sparse(None)
@@ -233,7 +235,7 @@ class Job(Alarm, Handle):
     def run_now(self) -> AskedRun:
         return self.control.run_now(self)
 
-    def update(self, *, schedule: Schedule | str | None = None, **changes: Unpack[JobChanges]) -> None:
+    def update(self, *, schedule: SomeSchedule | None = None, **changes: Unpack[JobChanges]) -> None:
         self.control.update(self, schedule, changes)
 
     def fire(self) -> None:
@@ -306,8 +308,8 @@ class Attempt(Work):
     """The record that says that the tick of a stored job is owed: this is the next attempt."""
 
     fence_number: int
-    """Of an attempt of a stored job, as what follows. `is_held`: its mark has been asked for. `is_sent`: the mark has
-    been given to the store and may be durable. `is_marked`: the mark is durable. `goes_without`: it begins anyhow.
+    """Of a stored job's attempt. Its mark `is_held` (asked for), `is_sent` (may be durable), `is_marked` (durable).
+    Or it `goes_without`.
     """
     is_held = is_sent = is_marked = goes_without = False
     dropped_for: MissedReason | None = None

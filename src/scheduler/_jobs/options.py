@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, TypeGuard, TypeVar
 
 from attrs import evolve
 
-from schedule import Missed, Schedule, ScheduleError, duration, parse
+from schedule import Every, Missed, Schedule, ScheduleError, duration, parse
 from schedule._errors import shown
 from timerqueue import needs_of
 
@@ -40,12 +40,14 @@ SHARED_POLICIES: Final = 1_000
 """Distinct sets of options that are kept to be shared."""
 
 
-def schedule_of(value: Schedule | str) -> Schedule:
-    """A schedule, or text for `schedule.parse`. Raises ScheduleError or InvalidJob."""
+def schedule_of(value: Schedule | str | timedelta | float) -> Schedule:
+    """A schedule, text for `schedule.parse`, or the interval of an Every. Raises ScheduleError or InvalidJob."""
     if isinstance(value, Schedule):
         return value
     if isinstance(value, str):
         return parse(value)
+    if _is_number(value) or isinstance(value, timedelta):
+        return Every(value)
     msg = f'schedule must be a Schedule such as Every("10s"), or text such as "@every 10s", not {shown(value)}'
     raise InvalidJob(msg)
 
@@ -224,18 +226,12 @@ def _one_of(kind: type, *, optional: bool = False) -> Callable[[str, Any], Any]:
     def check(name: str, value: Any) -> Any:
         if isinstance(value, kind) or (optional and value is None):
             return value
-        msg = f"{name} must be {_ARTICLES[kind]} {kind.__name__}, not {shown(value)}: write {_example(kind, value)}"
+        if issubclass(kind, Enum) and isinstance(value, str) and value.upper() in kind.__members__:
+            return kind[value.upper()]
+        msg = f"{name} must be {_ARTICLES[kind]} {kind.__name__}, not {shown(value)}: write {_EXAMPLES[kind]}"
         raise InvalidJob(msg)
 
     return check
-
-
-def _example(kind: type, value: Any) -> str:
-    """An example to write instead: the member of that name, if there is one."""
-    members = kind.__members__.values() if issubclass(kind, Enum) else ()
-    return next(
-        (str(each) for each in members if isinstance(value, str) and value.lower() == each.value), _EXAMPLES[kind]
-    )
 
 
 _ARTICLES: Final[Mapping[type, str]] = {Retry: "a", Overlap: "an", Missed: "a"}

@@ -12,7 +12,7 @@ from .definition import stored_job
 from .gathering import FULL, Gathering
 from .journal import Journal
 from .noted import Noted
-from .pending import MOST_JOBS, ended_tick
+from .pending import MOST_JOBS, ended_tick, missed_tick
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
 from .rows import (
@@ -45,6 +45,7 @@ __all__ = [
     "check_pause",
     "ended_tick",
     "known_row",
+    "missed_tick",
     "new_row",
     "pause_of",
     "read",

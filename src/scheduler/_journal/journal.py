@@ -288,7 +288,7 @@ class Journal:
         self._touch_with_tick(run.job)
         if self.withdraw(run):
             if run.attempt == 1:
-                self.missed(run.job, run.due_us, run.due_us, 1, reason)
+                self.missed(run.job, missed_tick(run.job.id, run.due_us, run.due_us, 1, reason))
             return
         run.job.counts().runs -= 1
         if reason is not MissedReason.REPEATED:
@@ -341,12 +341,9 @@ class Journal:
         """Note where an execution stands in a queue. Nobody is told: it goes with the next batch."""
         self.pending.placed.append(placed)
 
-    def missed(
-        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
-    ) -> None:
-        """Note that ticks have no run."""
-        now_us = self._now_us()
-        self.pending.miss(job, missed_tick(job.id, first_us, last_us, count, reason, now_us, is_exact=is_exact))
+    def missed(self, job: Job, tick: StoredTick) -> None:
+        """Note that ticks have no run, which are in one record: it is made now."""
+        self.pending.miss(job, tick._replace(ended_us=self._now_us()))
         self._touch_with_tick(job)
 
     # -- batches -------------------------------------------------------------------------------------------------------

@@ -288,10 +288,11 @@ def missed_tick(  # noqa: PLR0917 - the columns, in their order
     last_us: int,
     count: int,
     reason: MissedReason,
-    now_us: int,
+    now_us: int | None = None,
     *,
     fence: int = 0,
     is_exact: bool = True,
+    why: str | None = None,
 ) -> StoredTick:
     """The record, made `now_us`, of ticks in a row that have no run. Its age counts from then, however long the gap."""
     return StoredTick(
@@ -301,7 +302,7 @@ def missed_tick(  # noqa: PLR0917 - the columns, in their order
         fence,
         Outcome.MISSED.value,
         ended_us=now_us,
-        error=None if is_exact else AT_LEAST,
+        error=why if is_exact else AT_LEAST + (f": {why}" if why else ""),
         reason=reason.value,
         count=count,
         last_due_us=last_us,

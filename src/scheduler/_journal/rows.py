@@ -18,7 +18,8 @@ def state_of(job: Job, timeline: Timeline) -> StoredState:
     """The job's state at this moment.
 
     A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
-    the process die now, the job goes on with it. What is owed stands in its own record.
+    the process die now, the job goes on with it. The next start of a
+    paused job is the first that the pause leaves out. What is owed stands in its own record.
     """
     next_us = _reported(job, job.due_us, timeline)
     is_dated = job.dated_us is not None and job.dated_us == job.due_us
@@ -30,6 +31,8 @@ def state_of(job: Job, timeline: Timeline) -> StoredState:
         is_by_hand = job.is_due_by_hand or is_dated
         if job.is_due_by_hand and job.is_paused:
             next_us = _reported(job, job.dated_us, timeline)
+        elif job.left_out_us is not None:
+            next_us = _reported(job, job.left_out_us, timeline)
         next_us, retry = _with_what_waits(job, next_us, timeline)
     state = (
         job.id,
@@ -49,7 +52,7 @@ def _reported(job: Job, due_us: int | None, timeline: Timeline) -> int | None:
 def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple[int | None, _Retry]:
     """The next start and the retry, with the ticks that are due and not marked yet."""
     retry: tuple[int, int, int] | None = (
-        None if job.retry is None else (job.retry.due_us, job.retry.attempt, timeline.us(job.retry.due, steady=False))
+        None if job.again is None else (job.again.due_us, job.again.attempt, timeline.us(job.again.due, steady=False))
     )
     if job.floor is not None and job.floor.first_us is not None and next_us is not None:
         next_us = min(next_us, job.floor.first_us)

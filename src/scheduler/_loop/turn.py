@@ -191,12 +191,12 @@ class Turn:
         self._missed.miss(job, reported, reported, 1, FOUND_LATE)
         self._starts.after_end(job)
 
-    def _drop_what_waits(self, job: Job) -> None:
+    def _drop_what_waits(self, job: Job, next_us: int | None = None) -> None:
         """A tick is missed: those of a stored job that wait are older and go first, for what is due and has no record
-        must be the newest ticks (tests/scheduler/runs/test_late_and_waiting.py).
+        must be the newest ticks (tests/scheduler/runs/test_late_and_waiting.py). `next_us`: the tick that starts then.
         """
         if job.task is not None:
-            drop_waiting(self._missed, job)
+            drop_waiting(self._missed, job, next_us)
 
     def _is_early(self, job: Job, due_us: int) -> bool:
         """A calendar start that the clock has not reached, because it was set back or runs slow, is waited for
@@ -215,7 +215,8 @@ class Turn:
         gap = planner.gap(due_us, now_us, job.policy)
         self._starts.plan(job, gap.following)
         if gap.first_missed is not None and gap.last_missed is not None:
-            self._drop_what_waits(job)
+            newest = self._timeline.reported(gap.run[-1], steady=planner.steady) if gap.run else None
+            self._drop_what_waits(job, newest)
             first = self._timeline.reported(gap.first_missed, steady=planner.steady)
             last = self._timeline.reported(gap.last_missed, steady=planner.steady)
             self._missed.miss(job, first, last, gap.missed, FOUND_LATE, is_exact=gap.is_exact)
@@ -231,7 +232,7 @@ class Turn:
             self._starts.floors.forgive(job)
         if job.owed is not None:
             self._runs.owing.start(job, before=job.due)
-        if job.retry is None:
+        if job.again is None:
             return
         retry = job.policy.retry
         if retry is None or not retry.past_next_start:

@@ -20,7 +20,7 @@ class Record:
     ticks: `count` in a row, from `due` to `last_due`; if `is_exact` is False, at least so many. `owed`: the tick will
     be tried again, because a death or a stop has cut it off and its delivery is at least once. `result`: the last
     result of the run, as JSON gives it back; None if there is none, or if it does not fit into 2,048 characters of
-    JSON.
+    JSON. `error`: of a run, why it failed; of missed ticks, which pause has left them out.
     """
 
     job_id: str
@@ -42,7 +42,9 @@ class Record:
 
 def record_of(tick: StoredTick) -> Record:
     """The record that a store keeps, for people."""
-    is_least = tick.outcome == Outcome.MISSED.value and tick.error == AT_LEAST
+    is_least, error = False, tick.error
+    if tick.outcome == Outcome.MISSED.value and error is not None and error.startswith(AT_LEAST):
+        is_least, error = True, error.removeprefix(AT_LEAST).removeprefix(": ") or None
     return Record(
         job_id=tick.job_id,
         due=instant_of(tick.due_us),
@@ -51,7 +53,7 @@ def record_of(tick: StoredTick) -> Record:
         started=_instant(tick.started_us),
         ended=_instant(tick.ended_us),
         lateness=tick.lateness,
-        error=None if is_least else tick.error,
+        error=error,
         traceback=tick.trace,
         reason=None if tick.reason is None else MissedReason(tick.reason),
         count=tick.count,

@@ -25,7 +25,7 @@ def leave_to_others(job: Job) -> None:
 
 def let_go_of(job: Job, queue: TimerQueue) -> None:
     """Let a job that we had be another agent's: nothing of it starts here any more, and what runs is cancelled."""
-    for alarm in (job, job.retry, job.owed):
+    for alarm in (job, job.again, job.owed):
         if alarm is not None:
             queue.disarm(alarm)
     leave_to_others(job)

@@ -22,6 +22,8 @@ class Restart:
             self._core.runs.start_at_once(job)
         if first.due_us is not None and not job.is_paused:
             self._core.starts.plan(job, first.due_us)
+        elif job.is_paused:
+            self._core.starts.left_out.begin(job, first.due_us)
 
     def go_on(self, job: Job, state: StoredState) -> None:
         """Let the job go on where it stood. What has passed meanwhile is left to its policy, when it is due."""
@@ -30,9 +32,7 @@ class Restart:
             core.starts.plan_first(job, state.next_us - (core.timeline.shift_us if job.planner.steady else 0))
             return
         if job.is_paused:
-            if state.next_by_hand:
-                shift = core.timeline.shift_us if job.planner.steady else 0
-                job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
+            self._stay_paused(job, state)
             return
         if state.retry_at_us is not None and state.retry_due_us is not None:
             self._retry(job, state.retry_due_us, state.retry_attempt or 1, state.retry_at_us)
@@ -55,12 +55,26 @@ class Restart:
         if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job.floor is None:
             core.starts.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
         else:
-            comes_again = (job.retry is not None or job.owed is not None) and not back.is_by_hand
+            comes_again = (job.again is not None or job.owed is not None) and not back.is_by_hand
             core.starts.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
         if back.skipped is not None and back.skipped.first_missed is not None and floor is not None:
             floor.first_us = back.skipped.first_missed + shift
         if back.due_us is None:
             core.starts.retire_if_done(job)
+
+    def _stay_paused(self, job: Job, state: StoredState) -> None:
+        """Know again which start of a paused job is the first that the pause leaves out."""
+        shift = self._core.timeline.shift_us if job.planner.steady else 0
+        due_us = _minus(state.next_us, shift)
+        if state.next_by_hand:
+            job.is_due_by_hand, job.dated_us = True, due_us
+        elif state.next_of is not None and state.next_of != job.schedule_text:
+            due_us = None
+        elif due_us is not None:
+            due_us = job.planner.slot(job.key, due_us)
+        if due_us is None and not job.planner.waits_for_end:
+            due_us = job.planner.first(job.key, self._now_us() - shift)
+        self._core.starts.left_out.begin(job, due_us)
 
     def _is_simple(self, job: Job, state: StoredState) -> bool:
         """Whether the next start is to come within an interval, and there is nothing else to be seen to."""
@@ -81,9 +95,9 @@ class Restart:
             return  # a store of the first version says it twice
         failures = job.counts().consecutive_failures
         at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
-        job.retry = NextAttempt(partial(core.runs.start_again, job), due_us, attempt)
+        job.again = NextAttempt(partial(core.runs.start_again, job), due_us, attempt)
         at_us = at_us if floor is None else max(at_us, floor.until_us)
-        core.queue.arm(job.retry, core.timeline.monotonic(at_us, steady=False))
+        core.queue.arm(job.again, core.timeline.monotonic(at_us, steady=False))
 
     def _now_us(self) -> int:
         return self._core.timeline.us(self._core.monotonic(), steady=False)

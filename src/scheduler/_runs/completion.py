@@ -14,7 +14,7 @@ from timerqueue import LifecycleError, Random, TimerQueue
 
 from .._jobs import Attempt, Job, NextAttempt
 from .._journal import Journal, ended_tick, result_text, stays_due
-from .._plan import Timeline, Verdict, after_run
+from .._plan import Timeline, Verdict, after_run, instant_of
 from .._starts import MissedTicks, Pausing, answer, attempt_ends, dropped, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
 from .marks import Marks
@@ -60,6 +60,11 @@ def count_what_runs(job: Job) -> None:
     for run in job.runs:
         if run.started is not None and not run.is_counted:
             count_begin(run)
+
+
+def task_of(job: Job) -> str:
+    """The name of the job's task, for a log: that in the store, or its function's own."""
+    return job.task or str(getattr(job.func, "__qualname__", type(job.func).__qualname__))
 
 
 class Completion:
@@ -125,7 +130,16 @@ class Completion:
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job
         level = INFO if outcome is Outcome.CANCELLED else WARNING
-        logger.log(level, "a run of job %r %s: %s", job.id, outcome.value, run.error_text())
+        if logger.isEnabledFor(level):
+            logger.log(
+                level,
+                "a run of job %r %s: %s",
+                job.id,
+                outcome.value,
+                run.error_text(),
+                exc_info=run.loggable(),
+                extra={"job_id": job.id, "due": instant_of(run.due_us), "attempt": run.attempt, "task": task_of(job)},
+            )
         next_start_in = job.due - now if job.is_waiting and not self._runs.is_on_demand else None
         failures, interval = job.counts().consecutive_failures, job.planner.interval
         seconds = None if interval is None else interval * 1e-6
@@ -143,11 +157,11 @@ class Completion:
             return 0.0  # by whoever starts next
         if verdict.retry_in is None or job.is_removed or job.is_paused or (self._runs.is_stopping and job.task is None):
             return None
-        if job.retry is not None:  # of a run beside this one
+        if job.again is not None:  # of a run beside this one
             return None
-        job.retry = NextAttempt(partial(self._runs.start_again, job), run.due_us, run.attempt + 1)
+        job.again = NextAttempt(partial(self._runs.start_again, job), run.due_us, run.attempt + 1)
         with suppress(LifecycleError):  # the queue has stopped: it is only remembered
-            self._queue.arm(job.retry, now + verdict.retry_in)
+            self._queue.arm(job.again, now + verdict.retry_in)
         return verdict.retry_in
 
     def answer_success(self, run: Run, now: float) -> None:

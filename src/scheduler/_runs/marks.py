@@ -16,7 +16,7 @@ from typing import Final
 from timerqueue import LifecycleError, TaskPool, TimerQueue, Work
 
 from .._jobs import Attempt, Job
-from .._journal import Journal
+from .._journal import Journal, missed_tick
 from .._plan import AT_ONCE, Timeline
 from .._starts import HAS_RECORD, NOT_STORED, rename
 from .._values import MissedReason
@@ -171,7 +171,7 @@ class Marks:
         """Note the record of a run that has ended."""
         if run.goes_without and not run.is_sent and self._is_full:
             self.without.discard(run.fence_number)
-            self._journal.missed(run.job, run.due_us, run.due_us, 1, NOT_STORED)
+            self._journal.missed(run.job, missed_tick(run.job.id, run.due_us, run.due_us, 1, NOT_STORED))
             return
         if run.goes_without and run.attempt > 1:
             record = _in_place_of_an_attempt(self._journal.pending.ended, record)

@@ -15,7 +15,7 @@ from typing import assert_never
 from schedule import Missed
 
 from .._jobs import Attempt, Job
-from .._starts import MissedTicks, no_place, waits_for
+from .._starts import MissedTicks, go_along, no_place, waits_for
 from .._values import Cause, MissedReason, Overlap
 
 Tick = tuple[int, int]
@@ -33,6 +33,8 @@ def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: i
         return True
     waiting = _waiting(job)
     room = _backlog_room(job)
+    if room == 0 and _goes_along(job, (due_us, attempt)):
+        return False
     if waiting and (room == 0 or overlap is Overlap.REPLACE):
         reason = waits_for(waiting[0])
         _miss(missed, job, _shift(waiting, due, due_us, attempt), reason)
@@ -51,9 +53,15 @@ def has_place(job: Job) -> bool:
     return not job.runs or (job.policy.overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running)
 
 
-def drop_waiting(missed: MissedTicks, job: Job) -> None:
-    """The ticks that wait, for room or for the end of a run, are missed. Attempts that are owed go on waiting."""
+def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> None:
+    """The ticks that wait, for room or for the end of a run, are missed. Attempts that are owed go on waiting.
+
+    `next_us`: the tick that starts next, whose end is the answer to those who have asked for one that is missed.
+    """
     gone = [each for each in job.backlog or () if each[1] == 1]
+    if next_us is not None and job.asked:
+        for due_us in [*(each[0] for each in gone), *(run.due_us for run in _waiting(job))]:
+            go_along(job, due_us, next_us)
     if gone:
         job.backlog = deque(each for each in job.backlog or () if each not in gone) or None
         for each in gone:
@@ -76,8 +84,18 @@ def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> No
     then.
     """
     due_us, attempt = tick
+    if _goes_along(job, tick):
+        return
     if attempt == 1:  # of another attempt's tick it is known already how it ended
         missed.miss(job, due_us, due_us, 1, reason)
+
+
+def _goes_along(job: Job, tick: Tick) -> bool:
+    """Whether a tick without a run was asked for by hand, and a run is about to begin that will be its answer."""
+    if job.sparse is None or not job.asked or tick[1] != 1:
+        return False
+    run = next((run for run in job.runs if run.started is None and run.cause is None), None)
+    return run is not None and run.due_us != tick[0] and go_along(job, tick[0], run.due_us)
 
 
 def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tick:

@@ -10,6 +10,7 @@ from timerqueue import HELD, Bundle, Held, Needs, Work
 
 from .._jobs import NO_KWARGS, RUN, Attempt, Job, NotLaunched, copied
 from .._values import (
+    LONGEST_ERROR,
     RUNNING,
     STARTING,
     SUCCEEDED,
@@ -20,8 +21,9 @@ from .._values import (
     Outcome,
     Sparse,
     TooManySubtasks,
+    cut,
     error_text,
-    trace_text,
+    trace_of,
 )
 from .deadline import Deadline, GiveUp
 from .subtask import Subtask, subtasks_in
@@ -102,10 +104,13 @@ class Run(Attempt):
 
     deadline: Sparse[Deadline | None] = Sparse(None)
     error: Sparse[BaseException | None] = Sparse(None)
+    failed_in: Sparse[Subtask | None] = Sparse(None)
+    """The subtask that raised the error; None: the task itself."""
     is_missed = Sparse(False)  # noqa: FBT003 - its usual value
     """It had room and does not begin. Its tick has been accounted for."""
     _error_text: Sparse[str | None] = Sparse(None)
     _started_at: Sparse[float | None] = Sparse(None)
+    _is_loggable = Sparse(False)  # noqa: FBT003 - as above
     _trace_text: Sparse[str | None] = Sparse(None)
 
     def __init__(  # noqa: PLR0917 - keywords would cost as for Job
@@ -264,13 +269,18 @@ class Run(Attempt):
         if self.cause is not None:
             return f"cancelled: {self.cause.value}"
         if self.error is not None and self._error_text is None:
-            self._error_text = error_text(self.error)
+            text = error_text(self.error)
+            self._error_text = text if self.failed_in is None else cut(f"{self.failed_in.text}: {text}", LONGEST_ERROR)
         return self._error_text
 
     def traceback_text(self) -> str | None:
         if self.error is not None and self._trace_text is None:
-            self._trace_text = trace_text(self.error)
+            self._trace_text, self._is_loggable = trace_of(self.error)
         return self._trace_text
+
+    def loggable(self) -> BaseException | None:
+        """Return the error as `exc_info` of a log record; None: there is none, or a log would break on it."""
+        return self.error if self.cause is None and self.traceback_text() and self._is_loggable else None
 
     def all_needs(self) -> list[Needs]:
         """Return what its tasks that have not ended need of limits, each for itself."""

@@ -137,7 +137,7 @@ class Runs(Services):
 
     def start_at_once(self, job: Job) -> None:
         """Start a job for the first time that was added with start="now"."""
-        if not self.is_on_demand and not job.is_paused:
+        if not self.is_on_demand and not self.starts.left_out.takes(job):
             self.start_now(job)
 
     def oldest_first(self) -> list[Run]:
@@ -238,9 +238,9 @@ class Runs(Services):
         self.start(job, now, self._last_now_us)
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
-        if job.retry is not attempt or job.is_paused or self.is_stopping:  # taken back in this batch, or remembered
+        if job.again is not attempt or job.is_paused or self.is_stopping:  # taken back in this batch, or remembered
             return
-        job.retry = None
+        job.again = None
         self.start(job, attempt.due, attempt.due_us, attempt.attempt)
         if not job.runs:
             self.starts.after_end(job)

@@ -10,7 +10,7 @@ from timerqueue import LifecycleError, Needs, TaskPool, TimerQueue, Work
 
 from .._jobs import Attempt
 from .._plan import Timeline
-from .._values import JobState, Listeners, RunAbandoned, Step, advance
+from .._values import InvalidJob, JobState, Listeners, RunAbandoned, Step, advance
 from .deadline import Deadline
 
 logger = getLogger(__name__)
@@ -27,8 +27,12 @@ class Services:
     kill_after: float
 
     def check_needs(self, needs: Needs) -> None:
-        """Raise UnknownLimit, or ValueError for more units than a limit will ever have."""
-        self.pool.check(needs)
+        """Raise UnknownLimit, or InvalidJob for more units than a limit will ever have."""
+        try:
+            self.pool.check(needs)
+        except ValueError as exc:
+            msg = f"needs: {exc}: need fewer, or give the limit more (limits={{...}}, Scheduler.resize)"
+            raise InvalidJob(msg) from None
 
     def arm_deadline(self, deadline: Deadline) -> None:
         """Let the deadline's time begin now."""

@@ -13,7 +13,7 @@ from schedule import duration
 from timerqueue import needs_of
 
 from .._jobs import Call, call_of
-from .._values import InvalidJob, NotASubtask, shown
+from .._values import InvalidJob, NotASubtask, cut, shown
 
 
 class Subtask:
@@ -44,6 +44,15 @@ class Subtask:
     def __repr__(self) -> str:
         return f"Subtask({self.func!r}, *{self.args!r})"
 
+    @property
+    def text(self) -> str:
+        """The call, for people, cut where it is long. Of an argument that is no plain value it tells the type alone:
+        its repr may hold anything.
+        """
+        plain = {**{str(index): each for index, each in enumerate(self.args)}, **self.kwargs}
+        given = [f"{'' if name.isdecimal() else f'{name}='}{_told(each)}" for name, each in plain.items()]
+        return cut(f"{getattr(self.func, '__name__', type(self.func).__name__)}({', '.join(given)})", LONGEST_CALL)
+
 
 _NOTHING_ELSE: Final = {Subtask}
 _PLAIN: Final = frozenset({NoneType, bool, int, float, str, bytes})
@@ -56,8 +65,15 @@ _PROMISES: Final = frozenset(
 LOOKED_AT: Final = 100
 """So many things in a result are looked at for subtasks that got lost in it."""
 
+LONGEST_CALL: Final = 200
+"""Characters of a subtask in an error."""
+
 MOST_LOOKED_AT: Final = 10_000
 """So many items of a list or tuple that does not begin with a subtask are looked at for one."""
+
+
+def _told(value: object) -> str:
+    return shown(value) if type(value) in _PLAIN else f"<{type(value).__name__}>"
 
 
 def _timeout(value: Any) -> float:

@@ -55,6 +55,8 @@ class SubtaskWork(Work):
             self.run.owner.not_launched(self.run, self, error)
             return
         self._leave()
+        if error is not None and self.run.error is None:
+            self.run.failed_in = self.subtask
         self.run.task_ended(value, error, self.context)
 
     def drop(self) -> None:

@@ -154,7 +154,7 @@ class Departures:
         policy, attempts = job.policy, {attempt for _, attempt in waiting}
         if len(waiting) > 1 and (policy.missed is not Missed.ALL or len(waiting) > policy.catch_up or attempts != {1}):
             return False
-        if attempts != {1} and job.retry is not None:
+        if attempts != {1} and job.again is not None:
             return False  # of one attempt only it can be said
         return all(map(_waits, job.runs)) and all(stays_due(job, *each, self._core.timeline) for each in waiting)
 

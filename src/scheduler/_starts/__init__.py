@@ -4,9 +4,10 @@ The only folder that puts a job's next start into the queue or takes it out. It 
 with the reason. It never starts a run and knows no store. All of it happens on the loop, but for what adds a job.
 """
 
-from .answers import answer, answer_given_up, ask_for, attempt_ends, rename
+from .answers import answer, answer_given_up, ask_for, attempt_ends, go_along, rename
 from .calendar_jobs import CalendarJobs
 from .crash_floors import CrashFloors
+from .left_out import LeftOut
 from .missed import MissedTicks
 from .parking import Parking
 from .pausing import NEVER_EARLY, Pausing
@@ -25,6 +26,7 @@ __all__ = [
     "SKIPPED",
     "CalendarJobs",
     "CrashFloors",
+    "LeftOut",
     "MissedTicks",
     "Parking",
     "Pausing",
@@ -38,6 +40,7 @@ __all__ = [
     "dropped",
     "ended_by",
     "foreseen_starts",
+    "go_along",
     "in_slices",
     "is_owed_by",
     "next_start",

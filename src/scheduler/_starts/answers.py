@@ -50,8 +50,21 @@ def rename(job: Job, due_us: int, new_us: int) -> None:
             asked.due_us = new_us
 
 
+def go_along(job: Job, due_us: int, other_us: int) -> bool:
+    """Give those who have asked for that tick the end of another one that has not begun, and stands for it. Whether the
+    tick was theirs alone: then nothing is missed. A tick that another agent has asked for stays what it is: the store
+    knows it by its due instant.
+    """
+    is_theirs = False
+    for asked in job.asked:
+        if asked.due_us == due_us and asked.number is None:
+            is_theirs = is_theirs or not asked.is_along
+            asked.due_us, asked.is_along = other_us, True
+    return is_theirs
+
+
 def _has_in_hand(job: Job, due_us: int) -> bool:
     """Whether that tick runs, waits, or will be tried again."""
-    if any(run.due_us == due_us for run in job.runs) or (job.retry is not None and job.retry.due_us == due_us):
+    if any(run.due_us == due_us for run in job.runs) or (job.again is not None and job.again.due_us == due_us):
         return True
     return any(due_us == each for each, _ in job.backlog or ())

@@ -6,7 +6,7 @@ from collections import deque
 from logging import getLogger
 
 from .._jobs import Job
-from .._journal import Journal, requested, stays_due
+from .._journal import Journal, missed_tick, requested, stays_due
 from .._plan import Timeline
 from .._values import Cause, Listeners, MissedReason, RunMissed
 from .answers import answer, answer_given_up
@@ -26,14 +26,33 @@ class MissedTicks:
         self.is_exact = True
 
     def miss(
-        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
+        self,
+        job: Job,
+        first_us: int,
+        last_us: int,
+        count: int,
+        reason: MissedReason,
+        *,
+        is_exact: bool = True,
+        why: str | None = None,
     ) -> None:
-        """Count ticks that have no run, note them, and tell."""
+        """Count ticks that have no run, note them, and tell. `why`: more than the reason says, for people."""
         if job.task is not None:
-            self._journal.missed(job, first_us, last_us, count, reason, is_exact=is_exact)
-        self.count(job, first_us, last_us, count, reason, is_exact=is_exact)
+            tick = missed_tick(job.id, first_us, last_us, count, reason, is_exact=is_exact, why=why)
+            self._journal.missed(job, tick)
+        self.count(job, first_us, last_us, count, reason, is_exact=is_exact, why=why)
 
-    def count(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool) -> None:
+    def count(
+        self,
+        job: Job,
+        first_us: int,
+        last_us: int,
+        count: int,
+        reason: MissedReason,
+        *,
+        is_exact: bool,
+        why: str | None = None,
+    ) -> None:
         """Count ticks of which the journal knows already, and tell."""
         if reason is not HAS_RECORD:  # which has its record, and is counted there
             job.counts().missed += count
@@ -43,7 +62,7 @@ class MissedTicks:
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
         is_asked = count == 1 and job.sparse is not None and bool(job.asked)
         if is_asked or self._listeners.anybody:
-            missed = RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact)
+            missed = RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact, why)
             self._listeners.tell(missed)
             if is_asked:
                 answer(job, first_us, missed)

@@ -38,7 +38,7 @@ class Parking:
 
     def cancel_retry(self, job: Job) -> None:
         """Take back the next attempt at a failed tick."""
-        if job.retry is not None:
-            self._queue.disarm(job.retry)
-            job.retry = None
+        if job.again is not None:
+            self._queue.disarm(job.again)
+            job.again = None
             answer_given_up(job)

@@ -100,7 +100,7 @@ class Pausing:
         """Start it again, from its next slot on, unless something else holds it. `is_stored`: as for `pause`."""
         if job.is_removed or (job.paused_by is None and not job.is_parked):
             return
-        job.paused_by = None
+        pause, job.paused_by = job.paused_by, None
         if job.unfit is None:
             job.is_parked = False
         self.cancel_end(job)
@@ -109,7 +109,7 @@ class Pausing:
             counts.consecutive_failures = counts.consecutive_crashes = 0
         if not is_stored:
             self._journal.remember_pause(job)
-        if self._come_back(job):
+        if self._come_back(job, pause):
             logger.info("job %r is enabled", job.id)
             self._listeners.tell(JobChanged(job.id, job.state, "resumed"))
             self._starts.retire_if_done(job)
@@ -181,10 +181,10 @@ class Pausing:
         held_by = self.pauses.covering(job.tags)
         if held_by is job.held_by or job.is_removed:
             return
-        had_pause, was_paused, job.held_by = _has_pause(job), job.is_paused, held_by
+        had_pause, was_paused, pause, job.held_by = _has_pause(job), job.is_paused, job.held_by, held_by
         if not was_paused:
             self._halt(job)
-        elif self._come_back(job):
+        elif self._come_back(job, pause):
             self._starts.retire_if_done(job)
         if not had_pause:
             hold_back(job)
@@ -222,32 +222,34 @@ class Pausing:
         self._starts.queue.disarm(job)
         self._parking.cancel_retry(job)
         self._missed.drop_backlog(job, Cause.PAUSED)
+        self._starts.left_out.begin(job, job.due_us)
         job.due_us = None
         if job.task is not None:
             self._journal.touch(job)
         job.settle_pause()
         job.settle_state()
 
-    def _come_back(self, job: Job) -> bool:
-        """Plan its next start, if nothing pauses it any more."""
+    def _come_back(self, job: Job, pause: Pause | None) -> bool:
+        """Plan its next start, if nothing pauses it any more, and tell what `pause`, the last one, has left out."""
         job.settle_pause()
         job.settle_state()
         if job.is_paused:
             return False
         try:
-            self._starts.plan(job, self._next_start(job))
+            now_us = self._starts.left_out.now_us(job)
+            self._starts.left_out.settle(job, pause, now_us)
+            self._starts.plan(job, self._next_start(job, now_us))
             self._starts.try_owed(job)
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
             self._parking.park(job, exc)
             return False
         return True
 
-    def _next_start(self, job: Job) -> int | None:
-        now_us = self._starts.timeline.us(self._starts.monotonic(), steady=job.planner.steady)
+    def _next_start(self, job: Job, now_us: int) -> int | None:
         if job.dated_us is not None and job.dated_us > now_us:
             return job.dated_us
         job.is_due_by_hand = False
-        return self._starts.from_now(job)
+        return self._starts.from_now(job, now_us)
 
     def _now(self) -> datetime:
         return instant_of(self._starts.timeline.us(self._starts.monotonic(), steady=False))

@@ -21,6 +21,7 @@ from .._plan import FirstStart, Timeline
 from .._values import Delivery, JobChanged, JobFinished, Listeners, Overlap
 from ..stores import StoredTick
 from .crash_floors import CrashFloors
+from .left_out import LeftOut
 from .parking import Parking
 from .upcoming import after_last_run, beside_ticks, has_just_started
 
@@ -41,6 +42,7 @@ class Starts:
         jobs: JobList,
         journal: Journal,
         floors: CrashFloors,
+        left_out: LeftOut,
         parking: Parking,
         listeners: Listeners,
     ) -> None:
@@ -48,6 +50,7 @@ class Starts:
         self.timeline = timeline
         self.monotonic: Callable[[], float] = queue.clock.monotonic
         self.floors = floors
+        self.left_out = left_out
         self.parking = parking
         self.is_stopping = False
         """No end of a run is followed by a start any more."""
@@ -105,6 +108,7 @@ class Starts:
         now_us = self.timeline.us(self.monotonic(), steady=steady)
         if at_us - shift <= now_us and has_just_started(job, now_us + shift):
             at_us = beside_ticks(job, now_us + shift, self.timeline)
+        self.left_out.settle_now(job)
         job.dated_us = max(now_us, at_us - shift)
         job.is_due_by_hand = True
         self.floors.forgive(job)
@@ -114,8 +118,10 @@ class Starts:
             job.stood = starting_at(job.stood, at_us, job.schedule_text)
         if not job.is_paused:
             self.plan(job, job.dated_us)
-        elif job.task is not None:
-            self._journal.touch(job)
+        else:
+            self.left_out.begin(job, job.dated_us)
+            if job.task is not None:
+                self._journal.touch(job)
         self._listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
     def skip(self, job: Job) -> int | None:
@@ -137,9 +143,11 @@ class Starts:
         self._instead(job, self.from_now(job), is_by_hand=False)
         self._listeners.tell(JobChanged(job.id, job.state, "superseded"))
 
-    def from_now(self, job: Job) -> int | None:
-        """The regular start that the schedule gives after this moment. Raises what a user's schedule raises."""
-        now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
+    def from_now(self, job: Job, now_us: int | None = None) -> int | None:
+        """The regular start that the schedule gives after this moment, or after `now_us` on the planner's base. Raises
+        what a user's schedule raises.
+        """
+        now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady) if now_us is None else now_us
         if not job.planner.waits_for_end:
             return job.planner.first(job.key, now_us)
         return None if job.runs else job.planner.following(now_us)  # while it runs: the end of the run will plan it
@@ -168,6 +176,7 @@ class Starts:
         """Give the job a new schedule. A parked job comes alive with it; a paused one stays paused."""
         job.stood = None
         self.floors.settle(job)
+        self.left_out.settle_now(job)
         job.schedule, job.planner = first.schedule, first.planner
         self.queue.disarm(job)
         job.due_us = None
@@ -178,6 +187,7 @@ class Starts:
             job.settle_pause()
             job.settle_state()
         if job.is_paused:
+            self.left_out.begin(job, first.due_us)
             return
         due_us = first.due_us
         if due_us is None and first.planner.waits_for_end and not job.runs:  # else the end of the run will plan it
@@ -196,7 +206,7 @@ class Starts:
             return
         if job.is_due_by_hand:
             self._plan_by_hand(job)
-        elif job.planner.waits_for_end and not job.is_paused and not job.runs and job.retry is None:
+        elif job.planner.waits_for_end and not job.is_paused and not job.runs and job.again is None:
             now_us = self.timeline.us(self.monotonic(), steady=True)
             self.plan(job, job.planner.following(now_us))
         job.settle_state()
@@ -214,7 +224,7 @@ class Starts:
 
     def retire_if_done(self, job: Job) -> None:
         """Let a job without a further start leave when nothing of it is left to do."""
-        if job.due_us is not None or job.runs or job.backlog or job.retry is not None or job.is_removed:
+        if job.due_us is not None or job.runs or job.backlog or job.again is not None or job.is_removed:
             return
         if job.owed is not None or job.is_paused or job.planner.waits_for_end:
             return

@@ -15,8 +15,8 @@ MOST_TRIES: Final = 100
 def next_start(job: Job, timeline: Timeline) -> datetime | None:
     """When the job starts next, retries included."""
     starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
-    if job.retry is not None:
-        starts.append(timeline.us(job.retry.due, steady=False))
+    if job.again is not None:
+        starts.append(timeline.us(job.again.due, steady=False))
     if job.owed is not None and not job.is_paused:
         starts.append(timeline.us(job.owed.due, steady=False))
     return some_instant_of(min(starts)) if starts else None
@@ -64,10 +64,11 @@ def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
     taken.update(due_us for due_us, _ in job.backlog or ())
     if job.due_us is not None:
         taken.add(timeline.reported(job.due_us, steady=job.planner.steady))
-    if job.retry is not None:
-        taken.add(job.retry.due_us)
+    if job.again is not None:
+        taken.add(job.again.due_us)
     shift = timeline.shift_us if job.planner.steady else 0
-    tries = range(us, us + MOST_TRIES) if job.tally is not None else ()
+    has_ticks = job.tally is not None or job.left_out_us is not None
+    tries = range(us, us + MOST_TRIES) if has_ticks else ()
     beside = next((each for each in tries if each not in taken and not _may_have_been(job, each - shift)), None)
     if beside is not None:
         return beside

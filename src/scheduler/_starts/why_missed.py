@@ -1,7 +1,8 @@
 """Why a tick has no run. Nowhere else is that decided; `MissedTicks` counts and tells it.
 
 A tick may go at five moments:
-- nobody looked at its job in time (FOUND_LATE), it rested after a crash (RESTED), or somebody skipped it (SKIPPED);
+- nobody looked at its job in time (FOUND_LATE), it rested after a crash (RESTED), it was paused (LEFT_OUT), or
+  somebody skipped it (SKIPPED);
 - it comes, and what its job has in hand leaves no place for it (`no_place`);
 - it waits, and a newer one takes its place (`waits_for`), or its run is ended (`dropped`, `ended_by`);
 - it has room, and is not to begin any more (`with_room`);
@@ -20,6 +21,7 @@ RESTED: Final = MissedReason.AFTER_CRASH
 HAS_RECORD: Final = MissedReason.REPEATED
 NOT_STORED: Final = MissedReason.STORE
 SKIPPED: Final = MissedReason.SKIPPED
+LEFT_OUT: Final = MissedReason.PAUSED
 
 
 def no_place(job: Job) -> MissedReason:

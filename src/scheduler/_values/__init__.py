@@ -70,7 +70,7 @@ from .statistics import (
     WatchdogStatistics,
     counted,
 )
-from .telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, error_text, loggable, shown, trace_text
+from .telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, error_text, loggable, shown, trace_of, trace_text
 
 __all__ = [
     "BUCKET_OF",
@@ -161,5 +161,6 @@ __all__ = [
     "scope_of",
     "scope_of_job",
     "shown",
+    "trace_of",
     "trace_text",
 ]

@@ -52,7 +52,10 @@ class RunEnded:
 
 @frozen
 class RunMissed:
-    """`count` ticks will have no run. The first was due at `first_due`, the last at `last_due`."""
+    """`count` ticks will have no run. The first was due at `first_due`, the last at `last_due`.
+
+    `is_exact` False: there were at least `count`; the schedule cannot count them. `why`: which pause has left them out.
+    """
 
     job_id: str
     first_due: float
@@ -60,6 +63,7 @@ class RunMissed:
     count: int
     reason: MissedReason
     is_exact: bool = True
+    why: str | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -73,9 +77,7 @@ class RunMissed:
     @property
     def error(self) -> str:
         """The reason, in words."""
-        return f"missed: {self.reason.value}"
-
-    """False: there were at least `count`; the schedule cannot count them."""
+        return f"missed: {self.reason.value}" + (f" ({self.why})" if self.why else "")
 
 
 @frozen

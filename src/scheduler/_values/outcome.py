@@ -23,6 +23,11 @@ class Outcome(enum.Enum):
 
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 
+    @property
+    def key(self) -> str:
+        """The outcome as a word without spaces, for JSON, labels of metrics and names of CSS: "timed_out"."""
+        return self.name.lower()
+
 
 # Until Python 3.12 looking up a member of an enum costs ten times as much as a name: that of every run has one.
 SUCCEEDED: Final = Outcome.SUCCEEDED
@@ -40,7 +45,7 @@ class MissedReason(enum.Enum):
     STORE = "store"
     """The tick had room, but the store had not recorded it yet."""
     PAUSED = "paused"
-    """The job was paused or disabled while the tick waited, for room or for the end of a run."""
+    """The job was paused or disabled when the tick was due, or while it waited for room or for the end of a run."""
     REMOVED = "removed"
     """The job was removed while the tick waited."""
     STOPPED = "stopped"
@@ -51,6 +56,11 @@ class MissedReason(enum.Enum):
     """Somebody has skipped it: `Job.skip`."""
     AFTER_CRASH = "after crash"
     """The job rested, because its process had died during a run."""
+
+    @property
+    def key(self) -> str:
+        """The reason as a word without spaces: "no_room"."""
+        return self.name.lower()
 
 
 class Cause(enum.Enum):

@@ -14,11 +14,8 @@ from timerqueue import LimitStatistics
 from .outcome import SUCCEEDED, Outcome
 from .sparse import Sparse
 
-UNITS: Final = 250_000
-"""Units of lateness in a second."""
-
-BUCKETS: Final = 43 * 16
-"""For a lateness of months."""
+UNITS: Final = 250_000  # of lateness, in a second
+BUCKETS: Final = 43 * 16  # for a lateness of months
 
 
 def bucket_of(units: int) -> int:
@@ -62,11 +59,14 @@ class Histogram:
         return LatenessStatistics(tuple(self.counts))
 
 
-@frozen
+@frozen(repr=False)
 class LatenessStatistics:
     """A histogram of latenesses at one moment. `quantile` reads it; `counts` are those of its buckets, in order."""
 
     counts: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"LatenessStatistics(total={self.total}, p50={self.quantile(0.5):.6f}, p99={self.quantile(0.99):.6f})"
 
     @property
     def total(self) -> int:
@@ -108,8 +108,7 @@ class Tally:
     consecutive_crashes = Sparse(0)
     total_duration_failures = Sparse(0.0)
     last_error: Sparse[str | None] = Sparse(None)
-    last_result: Sparse[str | None] = Sparse(None)
-    """As JSON: no object of a run is kept."""
+    last_result: Sparse[str | None] = Sparse(None)  # as JSON: no object of a run is kept
 
     def __init__(self) -> None:
         self.successes = self._other_runs = 0
@@ -391,10 +390,10 @@ class SchedulerStatistics:
     waiting_tasks: int
     runs: int
     missed: int
-    limits: Mapping[str, LimitStatistics]
-    lateness: Mapping[str, LatenessStatistics]
-    store: StoreStatistics | None = None
-    missed_is_exact: bool = True
-    fleet: FleetStatistics | None = None
-    queue: DispatchStatistics | None = None
-    watchdog: WatchdogStatistics | None = None
+    limits: Mapping[str, LimitStatistics] = field(repr=False)
+    lateness: Mapping[str, LatenessStatistics] = field(repr=False)
+    store: StoreStatistics | None = field(default=None, repr=False)
+    missed_is_exact: bool = field(default=True, repr=False)
+    fleet: FleetStatistics | None = field(default=None, repr=False)
+    queue: DispatchStatistics | None = field(default=None, repr=False)
+    watchdog: WatchdogStatistics | None = field(default=None, repr=False)

@@ -35,8 +35,12 @@ def shown(value: object) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what went wrong, at most LONGEST_ERROR characters, and how long it was if that is not all of it."""
+    """Return what went wrong, at most LONGEST_ERROR characters, and how long it was if that is not all of it. Of a
+    group of one it is that one, for the group's own text says nothing.
+    """
     try:
+        if (leaf := _alone(error)) is not error:
+            return cut(f"{error_text(leaf)} (alone in: {_plain_text(error)})", LONGEST_ERROR)
         text = "".join(traceback.format_exception_only(error)).strip() if _is_told_whole(error) else _plain_text(error)
     except BaseException:  # noqa: BLE001 - as above
         text = _plain_text(error)
@@ -45,14 +49,21 @@ def error_text(error: BaseException) -> str:
 
 def trace_text(error: BaseException) -> str:
     """Where it went wrong, with what led to it, at most LONGEST_TRACE characters: its beginning and its end."""
+    text, _ = trace_of(error)
+    return text
+
+
+def trace_of(error: BaseException) -> tuple[str, bool]:
+    """The text of `trace_text`, and whether the error can be formatted as a whole, by a log for example."""
+    is_whole = False
     try:
-        if _is_told_whole(error):
+        if is_whole := _is_told_whole(error):
             text = "".join(traceback.format_exception(error, limit=-_MOST_FRAMES))
         else:
             text = f"{_plain_trace(error)}\n(with more than {_MOST_ERRORS} other errors, which are left out)\n"
     except BaseException:  # noqa: BLE001 - as above
-        text = _plain_trace(error)
-    return cut_within(text, LONGEST_TRACE)
+        text, is_whole = _plain_trace(error), False
+    return cut_within(text, LONGEST_TRACE), is_whole
 
 
 def loggable(error: BaseException) -> BaseException | None:
@@ -81,6 +92,15 @@ def cut_within(text: str, most: int) -> str:
     mark = f"\n... (cut: {len(text)} characters) ...\n"
     half = (most - len(mark)) // 2
     return text[:half] + mark + text[-half:]
+
+
+def _alone(error: BaseException) -> BaseException:
+    """The only member of a group, and of a group in it; any other error is its own."""
+    for _ in range(_MOST_ERRORS):
+        if not isinstance(error, BaseExceptionGroup) or len(error.exceptions) != 1:
+            break
+        error = error.exceptions[0]
+    return error
 
 
 def _is_told_whole(error: BaseException) -> bool:

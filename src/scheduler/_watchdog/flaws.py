@@ -34,7 +34,7 @@ def flaw_of(job: Job) -> Flaw | None:
     if job.due_us is not None:
         waits_for_run = job.is_due_by_hand and bool(job.runs)
         return None if job.is_waiting or waits_for_run else Flaw.NOT_IN_HEAP
-    is_at_work = job.runs or job.backlog or job.retry is not None or job.owed is not None
+    is_at_work = job.runs or job.backlog or job.again is not None or job.owed is not None
     return None if is_at_work else Flaw.NOT_PLANNED
 
 

@@ -20,11 +20,12 @@ from anyio.lowlevel import checkpoint
 from attrs import define, field, fields, frozen
 
 from schedule import duration as length_of
-from timerqueue import LifecycleState, seeded_random
+from timerqueue import seeded_random
 from timerqueue.testing import START, ManualClock
 
 from .._jobs import RUN, Attempt, Handle as Job
 from .._lifespan import Lifespan
+from .._running import SchedulerState
 from .._scheduler import Scheduler
 from .._values import Event, JobAdded, JobStatistics, RunEnded, SchedulerStarted, SchedulerStatistics
 
@@ -243,7 +244,7 @@ class _World:
         scheduler.listen(recorder)
         pool = scheduler._pool  # noqa: SLF001 - a package may know itself
         clock.is_idle = lambda: pool.active + self.others <= clock.sleeping
-        clock.is_ending = lambda: scheduler.state is LifecycleState.STOPPED
+        clock.is_ending = lambda: scheduler.state is SchedulerState.STOPPED
         build = self.build(scheduler, clock)
         self.others = 1 if build is None else 2
         async with anyio.create_task_group() as group:

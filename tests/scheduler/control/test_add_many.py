@@ -135,7 +135,7 @@ WRONG = {
     "an empty id": (("", "@every 1s"), InvalidJob, "id must be a text with something in it"),
     "a number for an id": ((7, "@every 1s"), InvalidJob, "id must be a text"),
     "a schedule that cannot be read": (("a", "@every"), ScheduleError, "cannot read the schedule '@every'"),
-    "a number for a schedule": (("a", 10), InvalidJob, "schedule must be a Schedule"),
+    "bytes for a schedule": (("a", b"@every 1s"), InvalidJob, "schedule must be a Schedule"),
     "what never starts": (("a", "@at 2000-01-01T00:00:00Z"), InvalidJob, r"@at 2000-\S+ has no start after now"),
     "a text for arguments": (("a", "@every 1s", "xyz"), InvalidJob, "args must be a tuple or list"),
     "a list for keywords": (("a", "@every 1s", (), [1]), InvalidJob, "kwargs must be a mapping"),

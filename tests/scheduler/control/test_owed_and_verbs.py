@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from kit import broken
 from scheduler import Outcome, Overlap, Retry
 from timerqueue.testing import START
 
@@ -48,10 +49,11 @@ async def test_a_retry_beside_it_loses_nothing_that_is_owed(processes):
     (due,) = await processes.owe(retry=Retry.constant("10s", max_retries=5))
     async with processes.one(**FLOOR) as s:
         await processes.clock.travel(5)
-        s.get("job").update(kwargs={"no": "such argument"})
+        s.register("broken", broken)
+        s.get("job").update(func="broken")
         s.get("job").run_now()
         await processes.clock.travel(2)
-        s.get("job").update(kwargs={})
+        s.get("job").update(func="work")
         (failed,) = [record for record in await s.history("job") if record.outcome is Outcome.FAILED]
         await processes.clock.travel(70)
         records = {record.due: record for record in await s.history("job")}

@@ -6,14 +6,25 @@ import pytest
 
 from kit import T0, nothing, relative
 from schedule import After, At, Cron, Every, ScheduleError
-from scheduler import InvalidJob, JobChanged, JobNotFound, JobState, Outcome, Overlap, RunEnded, RunStarted, Scheduler
+from scheduler import (
+    InvalidJob,
+    JobChanged,
+    JobNotFound,
+    JobState,
+    MissedReason,
+    Outcome,
+    Overlap,
+    RunEnded,
+    RunStarted,
+    Scheduler,
+)
 from timerqueue.testing import START
 
 EVERY_MINUTE = Every("1m", anchor=START)
 
 
 async def test_a_paused_job_does_not_start(clock, events):
-    """Until it is resumed; what it missed stays missed and is no gap."""
+    """Until it is resumed; what it missed stays missed, and is told."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
         job = s.add(nothing, EVERY_MINUTE, id="a")
@@ -25,7 +36,7 @@ async def test_a_paused_job_does_not_start(clock, events):
         assert job.state is JobState.SCHEDULED
         await clock.travel(60)
         assert relative(events.starts()) == [60, 300]
-        assert events.missed() == []
+        assert events.missed() == [(3, MissedReason.PAUSED)]
         assert events.of(JobChanged) == [
             JobChanged("a", JobState.DISABLED, "maintenance"),
             JobChanged("a", JobState.SCHEDULED, "resumed"),
@@ -271,13 +282,13 @@ async def test_a_job_may_change_its_kind_of_schedule(clock, events, before, afte
     ("changes", "names"),
     [
         ({"schedule": "every now and then"}, "every now and then"),
-        ({"schedule": 5}, "schedule"),
+        ({"schedule": b"@every 5s"}, "schedule"),
         ({"timeout": -1}, "timeout"),
         ({"timeout": 0}, "timeout"),
         ({"priority": "high"}, "priority"),
         ({"max_running": 0}, "max_running"),
-        ({"overlap": "skip"}, "overlap"),
-        ({"missed": "latest"}, "missed"),
+        ({"overlap": "never"}, "overlap"),
+        ({"missed": "newest"}, "missed"),
         ({"retry": 3}, "retry"),
         ({"tiemout": 3}, "tiemout"),
         ({"start": "now"}, "start"),

@@ -8,6 +8,7 @@ from scheduler import Job, Scheduler
 
 VERBS = {"next_starts", "pause", "remove", "resume", "run_now", "set_next_start", "statistics", "update"}
 VERBS |= {"disable", "enable", "skip", "supersede"}
+OPTIONS = {"delivery", "missed", "needs", "overlap", "priority", "retry", "timeout"}
 FACTS = {"agent", "args", "error", "func", "id", "is_ours", "kwargs", "name", "next_start", "schedule", "state", "tags"}
 
 
@@ -23,8 +24,8 @@ def public(names):
 def test_only_documented_names_show_beside_a_jobs_verbs():
     """There were 47."""
     job = Scheduler().add(nothing, Every("10s"))
-    assert public(dir(job)) == public(dir(Job)) == VERBS | FACTS
-    for name in VERBS | FACTS:
+    assert public(dir(job)) == public(dir(Job)) == VERBS | FACTS | OPTIONS
+    for name in VERBS | FACTS | OPTIONS:
         assert hasattr(job, name)
         assert inspect.getdoc(getattr(Job, name))
 

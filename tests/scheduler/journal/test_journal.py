@@ -5,7 +5,7 @@ import pytest
 from kit import nothing
 from schedule import Every
 from scheduler import MissedReason, Scheduler
-from scheduler._journal import Journal, Sealed
+from scheduler._journal import Journal, Sealed, missed_tick
 from scheduler._plan import Timeline
 from scheduler.stores import Batch, JobPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
@@ -84,8 +84,8 @@ def test_missed_ticks_in_a_row_are_one_record_with_a_fence_of_its_own(clock, jou
     """Ticks that are missed for another reason have another record, with a greater fence."""
     job = job_of(clock)
     for due_us in (100, 200, 300):
-        journal.missed(job, due_us, due_us, 1, MissedReason.OVERLAP)
-    journal.missed(job, 400, 400, 1, MissedReason.LATE)
+        journal.missed(job, missed_tick(job.id, due_us, due_us, 1, MissedReason.OVERLAP))
+    journal.missed(job, missed_tick(job.id, 400, 400, 1, MissedReason.LATE))
     journal.seal()
     ended = journal.taken().batch.ended
     assert [(tick.due_us, tick.last_due_us, tick.count, tick.reason) for tick in ended] == [

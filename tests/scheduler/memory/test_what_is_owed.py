@@ -5,6 +5,7 @@ The floor of these schedulers is a minute, so that it ends before the next start
 
 import pytest
 
+from kit import broken
 from schedule import Every
 from scheduler import JobState, Outcome, Overlap
 from scheduler.stores import RUNNING
@@ -50,7 +51,8 @@ async def test_a_tick_that_ended_by_itself_is_not_owed(processes, outcome):
     async with processes.one(takes) as s:
         s.add("work", HOURLY, id="job", timeout="30s", **OWING)
         if outcome is Outcome.FAILED:
-            s.get("job").update(kwargs={"no": "such argument"})
+            s.register("broken", broken)
+            s.get("job").update(func="broken")
         s.get("job").run_now()
         await processes.clock.travel(60)
         (record,) = await s.history("job")

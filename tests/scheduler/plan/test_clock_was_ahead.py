@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from kit import broken
 from scheduler import Overlap, Retry
 from timerqueue.testing import ManualClock
 
@@ -93,13 +94,13 @@ async def test_a_floor_ends_no_later_than_if_the_crash_were_found_now(processes,
 @AHEAD
 async def test_a_retry_comes_no_later_than_its_rule_says_now(processes, ahead):
     """It was planned for a minute after the failure."""
-    failing = {"kwargs": {"no": "such argument"}}
-    async with processes.one() as s:
-        s.add("work", "@daily", id="job", retry=Retry.constant("1m"), **failing).run_now()
+    known = {"add": lambda s: s.register("broken", broken)}
+    async with processes.one(**known) as s:
+        s.add("broken", "@daily", id="job", retry=Retry.constant("1m")).run_now()
         await processes.clock.travel(1)
         assert s.get("job").statistics().failures == 1
     set_back(processes, ahead)
-    async with processes.one() as s:
+    async with processes.one(**known) as s:
         await processes.clock.travel(1)
         assert (s.get("job").next_start - processes.clock.now()).total_seconds() <= MINUTE
 

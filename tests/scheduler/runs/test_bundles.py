@@ -94,7 +94,7 @@ async def played(play, *, together, limit=100, seconds=5.0, listens=True):
     s = Scheduler(limit=limit, clock=clock, random=seeded_random(7))
     story = Story(s, clock)
     if not together:
-        s.add(story.quick, Every("10000d"), id="far", priority=1)
+        s.add(story.quick, Every("10000d"), id="far", args=("far",), priority=1)
     play(s, story)
     async with s:
         if listens:
@@ -267,9 +267,9 @@ async def test_a_job_that_a_listener_removes_before_its_batch_begins_does_not_ru
 
         add_all(s, (story.quick, "a"), (story.slow, "b", 1.5))
         if has_priorities:
-            s.add(story.quick, Every("10000d"), id="far", priority=1)
+            s.add(story.quick, Every("10000d"), id="far", args=("far",), priority=1)
         else:
-            s.add(story.quick, Every("10000d"), id="far")
+            s.add(story.quick, Every("10000d"), id="far", args=("far",))
         s.listen(removes)
         await clock.travel(4.5)
         s.stop(grace=0)

@@ -481,7 +481,7 @@ async def test_a_waiting_tick_that_the_next_scheduler_could_not_find_is_missed_a
     s.register("work", clock.sleep)
     async with s:
         s.add("work", EVERY_10_S, id="a", overlap=Overlap.QUEUE, args=(0 if waits_for == "the store" else 30,))
-        s.add("work", "@every 1d", id="other")
+        s.add("work", "@every 1d", id="other", args=(0,))
         await clock.travel(11)
         if waits_for == "the store":
             break_down(store, s)

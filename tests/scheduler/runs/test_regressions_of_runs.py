@@ -203,7 +203,7 @@ async def test_a_retry_that_is_due_in_the_turn_of_a_pause_does_not_start(clock, 
         in_a_thread(job.pause)
         await clock.travel(60)
         assert len(events.starts()) == 1
-        assert job.retry is None
+        assert job.again is None
         assert job.state is JobState.DISABLED
 
 

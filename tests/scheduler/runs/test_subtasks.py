@@ -225,7 +225,7 @@ async def test_a_failing_subtask_fails_the_run_and_leaves_its_siblings_alone(clo
         await clock.travel(4)
         (ended,) = events.of(RunEnded)
         assert ended.outcome is Outcome.FAILED
-        assert ended.error == "ValueError: 1"
+        assert ended.error == "child(1): ValueError: 1"
         assert ended.results == (3,)
 
 

@@ -49,7 +49,8 @@ async def test_a_pause_of_everything_holds_all_jobs(clock, events):
         assert {job.error for job in (early, late)} == {None}
         await clock.travel(100)
         assert relative(events.starts("early")) == relative(events.starts("late")) == [200]
-        assert events.missed() == []
+        assert events.missed("early") == [(1, MissedReason.PAUSED)]
+        assert events.missed("late") == [(1, MissedReason.PAUSED)] * 2  # its start at once, and the first slot
 
 
 async def test_a_pause_of_a_tag_holds_those_that_have_it(clock, events):

@@ -153,12 +153,11 @@ async def test_a_run_that_fails_has_that_outcome(place):
 
 
 async def test_many_runs_that_are_asked_for_at_once_overlap(place):
-    """One of them runs, and of the others each is told that it was missed, or runs after it."""
-    ends = [place.handle.run_now() for _ in range(5)]
-    outcomes = [(await end).outcome for end in ends]
-    assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.MISSED}
-    assert outcomes.count(Outcome.SUCCEEDED) == len(place.fleet.runs(place.id))
-    assert Outcome.SUCCEEDED in outcomes
+    """One of them runs, and of the others each has its end, is told that it was missed, or runs after it."""
+    ends = [await each for each in [place.handle.run_now() for _ in range(5)]]
+    assert {end.outcome for end in ends} <= {Outcome.SUCCEEDED, Outcome.MISSED}
+    ran = {end.due for end in ends if end.outcome is Outcome.SUCCEEDED}
+    assert len(ran) == len(place.fleet.runs(place.id)) > 0
 
 
 async def test_a_start_that_is_set_comes(place):

@@ -15,7 +15,7 @@ from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
 from schedule import Every
-from scheduler import RunMissed, Scheduler, current_run
+from scheduler import MissedReason, RunMissed, Scheduler, current_run
 from timerqueue import Clock
 
 from ..checks import Resolver
@@ -324,5 +324,5 @@ class Fleet:
     def _record_missed(self, member: Member, probe: Probe, event: RunMissed) -> None:
         step = (event.last_due - event.first_due) / max(event.count - 1, 1)
         result = Result(kind=OutcomeKind.SKIPPED, reason=event.reason.value)
-        for number in range(event.count):
+        for number in range(1 if event.reason is MissedReason.PAUSED else event.count):  # which may be a year
             self._record_unasked(Due(member, probe, event.first_due + number * step, 0.0), result)

@@ -138,7 +138,7 @@ class JsonLines(_Lines):
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
         """Tell which checks did not take place."""
         least = {} if event.is_exact else {"is_exact": False}
-        self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.value, **least)
+        self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.key, **least)
 
     def notice(self, text: str) -> None:
         """Tell a sentence."""

@@ -1,0 +1,76 @@
+"""Starts that a pause leaves out: the regular starts of a job that come while it is paused are missed, in one record,
+when the pause ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._jobs import Job
+from .._plan import Timeline
+from .._values import NO_REASON, Pause
+from .missed import MissedTicks
+from .why_missed import LEFT_OUT
+
+
+class LeftOut:
+    """The starts that pauses cost the jobs of one scheduler. Of a job that is parked, or elsewhere, it knows none."""
+
+    def __init__(self, timeline: Timeline, monotonic: Callable[[], float], missed: MissedTicks) -> None:
+        self._timeline = timeline
+        self._monotonic = monotonic
+        self._missed = missed
+
+    def begin(self, job: Job, due_us: int | None) -> None:
+        """Take `due_us`, on the planner's base, for the first start that the job's pause leaves out, unless there is
+        one before it. None: the job had no start to come.
+        """
+        if job.left_out_us is None and (job.paused_by or job.held_by) is not None and not job.is_elsewhere:
+            job.left_out_us = due_us
+
+    def takes(self, job: Job) -> bool:
+        """Whether the job is paused just as it is to start at once: then that start is left out, and told."""
+        pause = job.paused_by or job.held_by
+        if pause is not None and not job.is_elsewhere:
+            us = self._timeline.us(self._monotonic(), steady=False)
+            self._missed.miss(job, us, us, 1, LEFT_OUT, why=_why(pause))
+        return job.is_paused
+
+    def settle(self, job: Job, pause: Pause | None, now_us: int) -> None:
+        """Tell what the pause has left out until `now_us`, on the planner's base. Raises what a user's schedule raises.
+
+        A start that came before the job could be taken out of the queue stands in `due_us`.
+        """
+        first_us = job.due_us if job.left_out_us is None else job.left_out_us
+        job.left_out_us = None
+        if pause is None or first_us is None or first_us > now_us:
+            return
+        last_us, count, is_exact = self._count(job, first_us, now_us)
+        shift = self._timeline.shift(steady=job.planner.steady)
+        first_us, last_us = first_us + shift, last_us + shift
+        self._missed.miss(job, first_us, last_us, count, LEFT_OUT, is_exact=is_exact, why=_why(pause))
+
+    def settle_now(self, job: Job) -> None:
+        """Tell what the job's pause has left out so far: its schedule, or its next start, is about to change."""
+        if job.left_out_us is not None:
+            self.settle(job, job.paused_by or job.held_by, self.now_us(job))
+
+    def now_us(self, job: Job) -> int:
+        """This moment, on the base of the job's planner."""
+        return self._timeline.us(self._monotonic(), steady=job.planner.steady)
+
+    @staticmethod
+    def _count(job: Job, first_us: int, now_us: int) -> tuple[int, int, bool]:
+        """The last start from `first_us` until `now_us`, how many there are, and whether that is exact."""
+        planner, by_hand = job.planner, int(job.is_due_by_hand and first_us == job.dated_us)
+        regular_us = planner.back(job.key, first_us) if by_hand else first_us
+        if regular_us is None or regular_us > now_us or (by_hand and planner.waits_for_end):
+            return first_us, 1, True
+        gap = planner.gap(regular_us, now_us, job.policy)
+        last_us = max((*gap.run, gap.last_missed or first_us))
+        return last_us, gap.missed + len(gap.run) + by_hand, gap.is_exact
+
+
+def _why(pause: Pause) -> str | None:
+    """The pause in words; None: they would say no more than that it is one."""
+    return None if pause.text == NO_REASON else pause.text
