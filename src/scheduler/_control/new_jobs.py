@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
+from attrs import Factory, define
+
 from schedule import Every, Schedule
 
-from .._jobs import NO_KWARGS, NO_TAGS, SomeSchedule, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
+from .._jobs import NO_KWARGS, NO_TAGS, Job, SomeSchedule, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
+from .._journal import new_row
+from .._plan import Plan
 from .._values import DuplicateJob, InvalidJob, shown
+from ..stores import StoredJob
 
 
 class NewJob(NamedTuple):
@@ -93,3 +98,45 @@ def twice(id: str, index: int) -> DuplicateJob:
 
 _LEAST: Final = 2
 """Its id and its schedule is the least that must be said of a job."""
+
+
+@define
+class Drafts:
+    """Jobs that are checked and planned, and not added yet, in their order."""
+
+    by_id: dict[str, Job] = Factory(dict)
+    dues: list[int | None] = Factory(list)
+    """When each starts first, on its planner's base; None: only at once."""
+    rows: list[StoredJob] = Factory(list)
+    """Of each, if they are to be stored."""
+    at_once: dict[str, None] = Factory(dict)
+    """Ids of those that start at once."""
+    unchanged: dict[str, Job] = Factory(dict)
+    """Jobs that are there as they are to be, and stay as they are."""
+    ids: dict[str, None] = Factory(dict)
+    """Of all of them, in the order in which they were given."""
+
+    def in_order(self, answer: list[Job]) -> list[Job]:
+        """Put what has become of the drafts, and the jobs that stay, into the order in which they were given."""
+        if not self.unchanged:
+            return answer
+        found = {**self.unchanged, **dict(zip(self.by_id, answer, strict=True))}
+        return [found[id] for id in self.ids]
+
+    def plan(self, index: int, job: Job) -> Plan:
+        """How the job there starts."""
+        return job.schedule, job.planner, job.id in self.at_once, self.dues[index], job.dated_us is not None
+
+
+def row_of_new(job: Job) -> StoredJob:
+    """The row of a new job that is to be stored. Raises InvalidJob for one that cannot be."""
+    row = new_row(job)
+    job.schedule_text = row.schedule
+    return row
+
+
+def refuse_without_id(task: str | None) -> None:
+    """Raise InvalidJob for a job that is stored: its id is how it is found again."""
+    if task is not None:
+        msg = "a stored job needs an id: it is how the next run of this program finds it again"
+        raise InvalidJob(msg)

@@ -30,7 +30,8 @@ from .._placement import EVERY_AGENT, OfAgent, OneOf, fits, read_part
 from .._plan import Start
 from .._values import Pause, Policy, SchedulerError
 from .conflict import OnConflict, duplicate
-from .registry import Registry, refuse_without_id
+from .new_jobs import refuse_without_id
+from .registry import Registry
 
 logger = getLogger(__name__)
 

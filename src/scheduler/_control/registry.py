@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from attrs import Factory, define
-
 from schedule import At, Schedule, ScheduleError
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
@@ -26,14 +24,13 @@ from .._jobs import (
     schedule_of,
     tags_of,
 )
-from .._journal import new_row
 from .._loop import Core
 from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out
-from .._values import Histogram, InvalidJob, JobAdded, Policy, SchedulerError
+from .._values import Histogram, JobAdded, Policy, SchedulerError
 from ..stores import Act, StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
-from .new_jobs import Reader, SomeJob, listed, refuse, twice
+from .new_jobs import Drafts, Reader, SomeJob, listed, refuse, refuse_without_id, row_of_new, twice
 from .unchanged import Unchanged
 from .verbs import Verbs
 
@@ -51,7 +48,7 @@ class Registry(Verbs):
         self._takes = 0
         self._called: tuple[Callable[..., Any] | None, Call | None] = None, None  # the last function, and how
 
-    def add(  # noqa: C901, PLR0917 - short ways for the usual; keywords would cost as for Job
+    def add(  # noqa: PLR0917 - short ways for the usual; keywords would cost as for Job
         self,
         id: str | None,
         schedule: SomeSchedule,
@@ -90,8 +87,7 @@ class Registry(Verbs):
             bound, planner, at_once, due_us, is_dated = plan
             given = args if type(args) is tuple else args_of(args)
             options = NO_KWARGS if kwargs is None else kwargs_of(kwargs)
-            if func is not self._known or options or len(given) != self._takes:
-                self._check_args(func, given, options)
+            self._check_args(func, given, options)
             job = Job(
                 self,
                 id,
@@ -382,47 +378,5 @@ class Registry(Verbs):
         job.settle_state()
 
 
-@define
-class Drafts:
-    """Jobs that are checked and planned, and not added yet, in their order."""
-
-    by_id: dict[str, Job] = Factory(dict)
-    dues: list[int | None] = Factory(list)
-    """When each starts first, on its planner's base; None: only at once."""
-    rows: list[StoredJob] = Factory(list)
-    """Of each, if they are to be stored."""
-    at_once: dict[str, None] = Factory(dict)
-    """Ids of those that start at once."""
-    unchanged: dict[str, Job] = Factory(dict)
-    """Jobs that are there as they are to be, and stay as they are."""
-    ids: dict[str, None] = Factory(dict)
-    """Of all of them, in the order in which they were given."""
-
-    def in_order(self, answer: list[Job]) -> list[Job]:
-        """Put what has become of the drafts, and the jobs that stay, into the order in which they were given."""
-        if not self.unchanged:
-            return answer
-        found = {**self.unchanged, **dict(zip(self.by_id, answer, strict=True))}
-        return [found[id] for id in self.ids]
-
-    def plan(self, index: int, job: Job) -> Plan:
-        """How the job there starts."""
-        return job.schedule, job.planner, job.id in self.at_once, self.dues[index], job.dated_us is not None
-
-
 def _row_of(job: Job) -> StoredJob | None:
     return None if job.task is None else row_of_new(job)
-
-
-def row_of_new(job: Job) -> StoredJob:
-    """The row of a new job that is to be stored. Raises InvalidJob for one that cannot be."""
-    row = new_row(job)
-    job.schedule_text = row.schedule
-    return row
-
-
-def refuse_without_id(task: str | None) -> None:
-    """Raise InvalidJob for a job that is stored: its id is how it is found again."""
-    if task is not None:
-        msg = "a stored job needs an id: it is how the next run of this program finds it again"
-        raise InvalidJob(msg)

@@ -341,10 +341,7 @@ class MarkedRun(Run):
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
         self.fence_number = 0
-        self.is_held = False
-        self.is_sent = False
-        self.is_marked = False
-        self.goes_without = False
+        self.is_held = self.is_sent = self.is_marked = self.goes_without = False
         self.dropped_for = None
 
     @property
