@@ -67,6 +67,10 @@ class Listener(Target):
 
     async def run(self, port: int, *, task_status: TaskStatus[int]) -> None:
         port = port or free_port()
+        if self.refuses:  # to listen for a moment only would let asyncio lose who comes then, and say so
+            task_status.started(port)
+            task_status = anyio.TASK_STATUS_IGNORED
+            await self.until(refuses=False)
         while True:
             listener = await anyio.create_tcp_listener(local_host=HOST, local_port=port)
             async with listener, anyio.create_task_group() as group:

@@ -98,6 +98,7 @@ class PostgresStore(Resident):
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._made: list[Connection] = []
+        self._left: set[int] = set()  # sessions whose connections have ended
         self._made_lock = Lock()
         self.beside = Beside(lambda: self.connect(only_reads=True), self._where)
         self.spare = Spare(self.connect)
@@ -340,9 +341,8 @@ class PostgresStore(Resident):
 
     def _ask(self, *asked: Asked) -> list[Cursor]:
         """Ask all of these in one transaction over that connection, in one way to the server and back."""
-        agent = self._agent
         with translated(self._where):
-            return self._connected().ask_as(agent, asked)
+            return self._connected().ask_as(self._agent, asked)
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
@@ -365,6 +365,7 @@ class PostgresStore(Resident):
         try:  # in one way to the server and back: nodes that are far away connect anew after each outage
             who = connection.execute(*self._who(opened))
             self._judge(connection, who, opened, only_reads=only_reads)
+            connection.end_left(self._left)
         except BaseException:
             connection.close()
             raise
@@ -372,6 +373,7 @@ class PostgresStore(Resident):
 
     def _noted(self, connection: Connection) -> Connection:
         with self._made_lock:
+            self._left.update(each.pid for each in self._made if each.closed and each.pid)
             self._made = [connection, *(each for each in self._made if not each.closed)]
         return connection
 

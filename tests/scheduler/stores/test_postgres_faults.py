@@ -255,6 +255,23 @@ def test_a_commit_whose_answer_is_lost_changes_nothing_when_repeated(postgres_se
         store.close()
 
 
+def test_a_transaction_that_a_broken_connection_has_left_open_keeps_nobody_waiting(postgres_server, postgres_schema):
+    """The server did not hear that it broke, and its own timer for that stands as long as its clock is set back."""
+    with Proxy(postgres_server.folder / ".s.PGSQL.5432") as proxy:
+        store = PostgresStore(proxy.dsn, schema=postgres_schema)
+        store.open(0, no_hint)
+        with pytest.raises(StoreUnreachable):
+            break_within_a_transaction(store, proxy)
+        store.commit(marks(1))
+        store.close()
+
+
+def break_within_a_transaction(store, proxy):
+    with store.writing() as connection:
+        proxy.leave_server_hanging()
+        connection.execute("SELECT 1")
+
+
 def swallow_answer(proxy, has_come):
     """Cut the connection of a commit once the server has answered."""
     assert has_come.wait(PATIENCE)

@@ -82,6 +82,12 @@ BRIEFLY: Final = sql.SQL("SET LOCAL lock_timeout = 300")
 
 PID: Final = sql.SQL("SELECT pg_backend_pid()")
 
+END_LEFT: Final = sql.SQL(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (%s) AND usename = current_user"
+    " AND state LIKE 'idle in transaction%%'"
+)
+"""End those of these sessions that wait for somebody who is gone. One that is at work goes on."""
+
 
 READ_COMMITTED: Final = sql.SQL("READ COMMITTED")
 ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
@@ -104,6 +110,8 @@ class Connection(psycopg.Connection[TupleRow]):
 
     patience = PATIENCE
     silence = 0
+    pid = 0
+    """Of the session of the server; 0: it is not known, or is of a pooler's choice."""
     outlives_silence = False
     """It is not closed for silence: `has_caught_up` tells when it can be used again."""
     _keeps_plans = False
@@ -176,6 +184,16 @@ class Connection(psycopg.Connection[TupleRow]):
     def note_pid(self, pid: int) -> None:
         """Note which session of the server has answered, as it says: that tells whether the connection is direct."""
         self._is_direct = pid == self.info.backend_pid
+        self.pid = pid if self._is_direct else 0
+
+    def end_left(self, sessions: set[int]) -> None:
+        """End these sessions of ours, and forget them: their connections broke, and the server may not know. What they
+        have locked would keep us waiting for ten seconds, and for as long as its clock is set back meanwhile.
+        """
+        if sessions and self.is_direct():
+            left = list(sessions)
+            self.execute(END_LEFT, [left])
+            sessions.difference_update(left)
 
     def keeping_plans(self) -> Connection:
         """Return this connection. The server keeps from now on how it goes about each statement that writes, if it is
