@@ -16,6 +16,7 @@ Whatever comes in over a connection, and whatever goes wrong with it, ends its o
 from __future__ import annotations
 
 import math
+import os
 import re
 import socket
 from collections.abc import Awaitable, Callable
@@ -88,7 +89,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as exc:
-        reason = (exc.strerror or str(exc)).lower()
+        reason = (os.strerror(exc.errno) if exc.errno else str(exc)).lower()  # its own text repeats the address
         raise NotListening(f"cannot listen for signals at {host} port {port}: {reason}") from None
     listener.settimeout(0)
     return listener
