@@ -1,6 +1,7 @@
 """One life of the agent in a night: what it checks, tells, remembers and shows, until it is killed."""
 
 import errno
+import stat
 from collections import Counter, defaultdict
 from hashlib import blake2b
 
@@ -156,7 +157,7 @@ class Store(MemoryStore):
 class Place:
     """Where the agent's store is."""
 
-    file = None
+    file = fleet = None
     secrets = frozenset()
 
     def __init__(self, night):
@@ -269,6 +270,6 @@ class File:
 
     def stat(self):
         class Found:
-            st_mtime_ns, st_size, st_ino = self.world.changes, 0, 0
+            st_mtime_ns, st_size, st_ino, st_mode = self.world.changes, 0, 0, stat.S_IFREG
 
         return Found

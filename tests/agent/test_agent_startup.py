@@ -35,6 +35,7 @@ def test_help_imports_next_to_nothing_of_the_agent():
     """What a command needs comes when it runs."""
     ours = {name for name in imported("--help") if name.startswith("scheduler.agent.")}
     commands = {"scheduler.agent.cli", "scheduler.agent.fleet_commands", "scheduler.agent.worker"}
+    commands |= {"scheduler.agent.migration", "scheduler.agent.migration.command"}
     assert ours == {*commands, "scheduler.agent.options", "scheduler.agent.output"}
 
 

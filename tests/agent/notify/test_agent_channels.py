@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -204,11 +205,8 @@ class Smtp(threading.Thread):
                 connection, _ = self.socket.accept()
             except OSError:
                 return
-            with connection, connection.makefile("rwb") as stream:
-                try:
-                    self.talk(stream)
-                except OSError:
-                    continue
+            with suppress(OSError), connection, connection.makefile("rwb") as stream:  # which its end may raise, too
+                self.talk(stream)
 
     def talk(self, stream):
         if self.is_silent:

@@ -158,7 +158,7 @@ async def test_what_is_due_before_the_rest_of_the_store_has_been_read_is_not_los
     world.rules = Rules(digest=Digest(1, 30))
     async with world.process(dies=True) as process:
         for number in range(2_000):
-            process.scheduler.add("notify", At(LATER), id=f"other-{number}", needs="channel:none")
+            process.scheduler.add("notify", At(LATER), id=f"other-{number}", args=({},), needs="channel:none")
         incident = process.opens()
         await world.clock.travel(1)
         process.closes(incident)

@@ -60,7 +60,7 @@ def test_a_row_names_a_password_in_its_folder_and_nothing_else(tmp_path):
         "passwords/deeper/x": "in the folder passwords",
         "passwords/..": "in the folder passwords",
         "passwords/": "in the folder passwords",
-        "passwords/deeper": "it is a folder, and no file",
+        "passwords/deeper": "is a directory",
         "passwords/link": "a link is not followed",
         "passwords/pipe": "it is a named pipe, and no file",
         "passwords/none": "no such file",

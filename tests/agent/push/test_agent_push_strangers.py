@@ -72,9 +72,15 @@ class Watched:
             self.answers.append(await rest_of(stream))
 
     async def go_on_reporting(self):
-        while True:
+        """Report, whatever becomes of the report before: on a busy machine a connection may take seconds."""
+        async with anyio.create_task_group() as group:
+            while True:
+                group.start_soon(self.report_in_time)
+                await anyio.sleep(0.2)
+
+    async def report_in_time(self):
+        with anyio.move_on_after(5), suppress(OSError):
             await self.report()
-            await anyio.sleep(0.2)
 
     @property
     def events(self):

@@ -100,8 +100,8 @@ async def test_what_stays_for_a_moment_that_is_over_begins(clock, events):
     begun = []
     async with one_waits(clock, events, begun) as (s, may_end):
         marks = s._core.runs.marks
-        step_aside = marks.step_aside
-        marks.step_aside = lambda runs: (marks.let_stay(lambda job: False), step_aside(runs))
+        hand_back = marks._hand_back
+        marks._hand_back = lambda runs: (marks.let_stay(lambda job: False), hand_back(runs))
         may_end.set()
         await settle()
         assert begun == [("long", 1.0), ("other", 3.0), ("one", 2.0)]
