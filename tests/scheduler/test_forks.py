@@ -281,6 +281,7 @@ def test_a_child_that_lives_on_does_not_keep_the_database_locked(tmp_path):
         again.open(0, work)
         again.close()
     finally:
+        store.close()
         os.write(ends, b"!")
         os.waitpid(child, 0)
         for each in (reads, writes, waits, ends):
