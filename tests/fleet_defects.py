@@ -25,8 +25,9 @@ def fence():
 
     def without_fence(self, *args, **options):
         make(self, *args, **options)
-        self.hold = self.of("SELECT FROM {schema}.meta WHERE %s IS NOT NULL AND %s IS NOT NULL AND instance = %s")
-        self.hold_by_keys = self.hold
+        anyone = "SELECT FROM {schema}.meta WHERE %s IS NOT NULL AND %s IS NOT NULL AND instance = %s"
+        self.hold = self.hold_by_keys = self.of(anyone)
+        self.hold_session = self.of(anyone + " AND %s IS NOT NULL")
         self.who = self.of(
             "SELECT instance, epoch, true OR %s IS NULL OR %s IS NULL, NULL, pg_backend_pid() FROM {schema}.meta"
         )

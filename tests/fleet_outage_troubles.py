@@ -83,8 +83,8 @@ def promote_sync(fleet, member, dice):
 
 
 def promote_async(fleet, member, dice):
-    """Promote a standby that is behind. Another agent may have joined in the seconds that are lost, and one more joins
-    afterwards.
+    """Promote a standby that is behind. Another node may have joined in the seconds that are lost. It is cut off until
+    one more has joined, which gets its number.
     """
     last = fleet.members[-1]
     with fleet.standby() as standby:
@@ -97,6 +97,8 @@ def promote_async(fleet, member, dice):
                 last.launch()
                 wait_until(lambda: fleet.has_joined(last))
             time.sleep(behind)
+            if joins:
+                last.proxy.black_hole()
         span = fail_over(fleet, member, standby, dice)
     if behind and joins:
         fleet.note("unknown", last.number, lost)
@@ -105,7 +107,8 @@ def promote_async(fleet, member, dice):
         fleet.note("kill", former, us_now())
         member.launch()
         wait_until(lambda: fleet.has_joined(member))
-        time.sleep(LEASE)
+        last.proxy.pass_on()
+        time.sleep(2 * LEASE)
         last.leave()
     return span._replace(lost=lost)
 

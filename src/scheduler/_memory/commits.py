@@ -43,7 +43,8 @@ from .writer import Writer
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.05, 1.0)
-"""How long after a failure the store is asked again: once it is back, nothing is to wait for it for long."""
+RECONNECT: Final = Backoff(0.05, 0.25)
+"""How long after a failure the store is asked again, and after it could not be reached: to connect takes long, too."""
 
 STALLED: Final = 10.0
 LOOKS: Final = 3
@@ -52,7 +53,7 @@ LOOKS: Final = 3
 SLOW: Final = 1.0
 """Seconds after which a connection that breaks may have done so for what was sent over it."""
 
-REFUSED_OFTEN: Final = 10
+REFUSED_OFTEN: Final = 40
 """Failures in a row, each at once, after which the size of a batch is taken for a reason all the same."""
 
 PIECE: Final = 250
@@ -312,14 +313,14 @@ class Commits:
     def _try_again(self, error: StoreError) -> None:
         self.failed(error)
         self._failures += 1
+        is_away = isinstance(error, StoreUnreachable)
         jobs = len(self._journal.sealed[0].batch.states)
         if jobs > PIECE and self._may_be_too_large(error):
             self._most = max(PIECE, jobs // 2)
-        if self._failures % PRUNE_EVERY == 0:
+        if self._failures % PRUNE_EVERY == 0 and not is_away:
             self._pruning.begin()  # a full disk may have room after it
-        self._queue.push(
-            self._queue.clock.monotonic() + RETRY.after(self._failures), partial(self._send_again, self._failures)
-        )
+        wait = (RECONNECT if is_away else RETRY).after(self._failures)
+        self._queue.push(self._queue.clock.monotonic() + wait, partial(self._send_again, self._failures))
 
     def _may_be_too_large(self, error: StoreError) -> bool:
         """Whether a smaller batch may get through: a server that is only slow may have no time for as many at once. One

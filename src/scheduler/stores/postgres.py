@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from threading import Lock
 from uuid import UUID
 
 from timerqueue import Resident
@@ -15,7 +14,7 @@ from timerqueue import Resident
 from .._placement import checked_labels
 from ._postgres.beside import Beside
 from ._postgres.changes import ChangeLog, Listener
-from ._postgres.commit import write
+from ._postgres.commits import CommitSession, Pruning, send, write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
     READ_COMMITTED,
@@ -32,7 +31,7 @@ from ._postgres.connection import (
 )
 from ._postgres.execution_statements import ExecutionStatements
 from ._postgres.executions import PostgresExecutions
-from ._postgres.pruning import Pruning
+from ._postgres.made import Made
 from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, check_ours, make_way
 from ._postgres.spare import Spare
@@ -97,9 +96,7 @@ class PostgresStore(Resident):
         self._labels = json.dumps(checked_labels(labels))
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
-        self._made: list[Connection] = []
-        self._left: set[int] = set()  # sessions whose connections have ended
-        self._made_lock = Lock()
+        self._made = Made()
         self.beside = Beside(lambda: self.connect(only_reads=True), self._where)
         self.spare = Spare(self.connect)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
@@ -110,7 +107,7 @@ class PostgresStore(Resident):
         self._opened: Opened | None = None
         self._last_epoch = 0  # of ours: what we had by it is told apart from what we have by a later one
         self.log = ChangeLog(self._statements, None if self._sharing is None else self._sharing.read_requests)
-        self._connection: Connection | None = None
+        self._commits = CommitSession(lambda number: self.connect(number=number), self._statements)
         self._listener: Listener | None = None
         self._pruning = Pruning(self._statements)
 
@@ -174,8 +171,8 @@ class PostgresStore(Resident):
         self._bind_to_process("PostgresStore", "_where", error=StoreForked)
         try:
             with translated(self._where):
-                connection = self._noted(connect_first(self._dsn, is_known=bool(self.log.seen)))
-                self._connection = connection.keeping_plans()
+                connection = self._made.note(connect_first(self._dsn, is_known=bool(self.log.seen)))
+                self._commits.begin(connection)
                 prepare(connection, self._schema)
                 with connection.transaction_as(""):
                     opened = self._take(connection, now_us)
@@ -241,8 +238,15 @@ class PostgresStore(Resident):
     def commit(self, batch: Batch) -> Receipt:
         """Commit the batch in one transaction. Raises StoreTakenOver once another agent has taken the store over."""
         self._pruning.note(batch)
-        with self.writing() as connection:
-            return write(connection, self._statements, self._of_executions, batch, self.epoch)
+        opened, statements = self._is_open, (self._statements, self._of_executions)
+        if batch.added:  # what stands in their places decides what is written
+            with self.writing() as connection:
+                return write(connection, *statements, batch, opened.epoch)
+        with translated(self._where):
+            self._connected()
+            with self._commits.in_one_way(opened) as connection:
+                sent = send(connection, *statements, batch, opened.epoch)
+            return sent.receipt(batch)
 
     def locked(self, batches: Sequence[Batch]) -> set[str]:
         """Return the ids of jobs that these batches write and of which somebody else has locked a row."""
@@ -308,9 +312,7 @@ class PostgresStore(Resident):
             self._listener = None
         self.beside.close()
         self.spare.close()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._commits.close()
 
     @property
     def _is_open(self) -> Opened:
@@ -345,11 +347,10 @@ class PostgresStore(Resident):
             return self._connected().ask_as(self._agent, asked)
 
     def _connected(self) -> Connection:
-        if self._connection is None or self._connection.closed:
-            self._connection = self.connect().keeping_plans()
+        connection = self._commits.connected()
         if self._sharing is None:
-            self._presence.show(self._connection, self.epoch)
-        return self._connection
+            self._presence.show(connection, self.epoch)
+        return connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
         """Open a transaction that writes as this agent. Raises StoreTakenOver once another has taken the store over."""
@@ -358,29 +359,28 @@ class PostgresStore(Resident):
         # one that was given up here. So nothing is sent to be written before we are known to have it.
         return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
-    def connect(self, *, only_reads: bool = False) -> Connection:
-        """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
+    def connect(self, *, only_reads: bool = False, number: int = 0) -> Connection:
+        """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now.
+        `number`: of the connection, if it is for commits.
+        """
         opened = self._is_open  # it may be closed while we connect, and whoever has a connection closes it
-        connection = self._noted(connect(self._dsn))
+        connection = self._made.note(connect(self._dsn))
+        ends = self._made.ending_left(connection)
+        begins = [(self._statements.begin_session, [number, opened.epoch, opened.incarnation])] if number else []
         try:  # in one way to the server and back: nodes that are far away connect anew after each outage
-            who = connection.execute(*self._who(opened))
+            who = connection.ask_as(str(opened.epoch), [self._who(opened), *ends, *begins])[0]
             self._judge(connection, who, opened, only_reads=only_reads)
-            connection.end_left(self._left)
         except BaseException:
             connection.close()
             raise
-        return connection
-
-    def _noted(self, connection: Connection) -> Connection:
-        with self._made_lock:
-            self._left.update(each.pid for each in self._made if each.closed and each.pid)
-            self._made = [connection, *(each for each in self._made if not each.closed)]
+        if connection.is_direct():
+            self._made.have_ended(ends)
         return connection
 
     @property
     def connections(self) -> int:
         """How many connections to the server are open."""
-        return sum(not each.closed for each in self._made)
+        return self._made.count()
 
     def _who(self, opened: Opened) -> Asked:
         return self._statements.who, [opened.epoch, opened.incarnation]

@@ -65,7 +65,7 @@ async def test_an_agent_whose_connection_broke_asks_whether_it_is_still_there_be
         await until(lambda: len(ticks) > JOBS)
         belief = s._memory.shards.lease._belief
         with connect(postgres_server.dsn, autocommit=True) as hand:
-            hand.execute("SELECT pg_terminate_backend(%s)", [store._connection.info.backend_pid])
+            hand.execute("SELECT pg_terminate_backend(%s)", [store._commits.connection.info.backend_pid])
         await until(lambda: belief.doubts)
         await until(belief.is_sure)
         begun = len(ticks)

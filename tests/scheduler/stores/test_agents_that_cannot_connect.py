@@ -102,7 +102,7 @@ async def test_the_jobs_of_an_agent_that_cannot_commit_run_elsewhere_until_it_ca
     async with members.member("one") as one, members.member("two"):
         members.add_jobs(one)
         await members.share("one", "two")
-        members.close_way(one._memory.store._connection)
+        members.close_way(one._memory.store._commits.connection)
         await until(lambda: members.lost("one"))
         await members.run_all("two")
         members.proxy.pass_on()
@@ -128,7 +128,7 @@ async def test_what_is_durable_goes_to_the_others_while_what_runs_goes_on(member
         await until(lambda: one.get("job 7").statistics().running)
         async with members.member("two", work):
             await until(lambda: members.shards().get("two", 0) > FAIR)
-            members.close_way(one._memory.store._connection)
+            members.close_way(one._memory.store._commits.connection)
             one.add("work", "@every 9h", id="late")
             await until(lambda: members.unsettled() == {"one"})
             await until(lambda: members.shards().get("one", 0) <= 2)
@@ -160,7 +160,7 @@ async def test_an_agent_that_is_alone_keeps_trying(members, soon):
     async with members.member("one") as one:
         members.add_jobs(one)
         await members.share("one")
-        members.close_way(one._memory.store._connection)
+        members.close_way(one._memory.store._commits.connection)
         await until(lambda: one._memory.shards.ways.closed_for() > 3 * shards.RESIGNS_AFTER)
         members.proxy.pass_on()
         await members.run_all("one")

@@ -320,7 +320,7 @@ def test_jobs_are_read_page_by_page_and_no_transaction_lasts_for_all(agent, by_h
     pages = []
     for page in store.sharing.load(mine):
         pages.append(len(page))
-        pids = [connection.info.backend_pid for connection in store._made]
+        pids = [connection.info.backend_pid for connection in store._made._connections]
         assert by_hand(open_ones, pids).fetchone() == (0,)
         by_hand("UPDATE {}.job SET name = 'later'")
     assert pages == [1_000, 1_000, 500]

@@ -17,7 +17,7 @@ from scheduler.stores import (
     StoredTick,
     Taken,
 )
-from scheduler.stores._postgres.commit import write
+from scheduler.stores._postgres.commits import write
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = [f"job-{number}" for number in range(2_000)]

@@ -94,7 +94,7 @@ async def test_batches_grow_again_once_the_server_has_time(server, clock):
         s.stop(0)
 
 
-@pytest.mark.parametrize(("refusals", "is_whole"), [(5, True), (12, False)])
+@pytest.mark.parametrize(("refusals", "is_whole"), [(5, True), (42, False)])
 async def test_what_a_server_refused_that_could_not_be_reached_is_sent_as_a_whole(server, clock, refusals, is_whole):
     """It came in pieces, each a way to the server and back later than the one before. But what breaks each connection
     may do so for its size: it is sent in pieces in the end.

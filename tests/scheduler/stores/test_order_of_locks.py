@@ -7,7 +7,7 @@ from psycopg import connect, sql
 
 from kit import wait_until
 from scheduler.stores import Batch, JobPause, Placed, Planned, StoredJob, StoredState
-from scheduler.stores._postgres import commit
+from scheduler.stores._postgres.commits import commit
 
 DUE = 2**52
 IDS = ["b", "a"]

@@ -8,7 +8,7 @@ from psycopg import sql
 
 from debian_servers import PgBouncer
 from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick
-from scheduler.stores._postgres.commit import write
+from scheduler.stores._postgres.commits import write
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = [f"job-{number}" for number in range(2_000)]

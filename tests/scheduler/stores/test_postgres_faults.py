@@ -60,7 +60,7 @@ def marks(*fences):
 
 
 def backend_of(store):
-    return store._connection.info.backend_pid
+    return store._commits.connection.info.backend_pid
 
 
 def verbs(store):
@@ -173,7 +173,7 @@ def test_each_call_ends_on_a_backend_that_freezes(store, postgres_server, verb, 
 def test_each_call_ends_on_a_server_to_which_nobody_can_connect(store, postgres_server, verb):
     """The postmaster is frozen: the kernel takes the connection, and nobody answers."""
     store._listener.close()
-    store._connection.close()
+    store._commits.connection.close()
     store.beside.close()
     store._dsn += " connect_timeout=2"
     call = verbs(store)[verb]
@@ -183,9 +183,10 @@ def test_each_call_ends_on_a_server_to_which_nobody_can_connect(store, postgres_
 
 
 def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, postgres_server, admin, monkeypatch):
-    """The server was frozen inside of a commit; it holds its agent's row until it has ended."""
+    """The server was frozen inside of a commit that adds jobs; it holds its agent's row until it has ended."""
     monkeypatch.setattr(Connection, "patience", 5)
     old, new = (Batch(states={"a": StoredState("a", next_us=when)}) for when in (1, 2))
+    old.jobs["b"], old.added["b"] = StoredJob("b", "task", "@every 1s"), "refuse"
     backend = backend_of(store)
     with in_the_middle_of_a_commit(store, lambda: os.kill(backend, signal.SIGSTOP)), pytest.raises(StoreUnavailable):
         store.commit(old)
@@ -196,10 +197,30 @@ def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, 
     assert [state for page in store.load() for _, state in page] == [StoredState("a", next_us=2)]
 
 
+def test_a_commit_that_arrives_after_later_ones_writes_nothing(store, postgres_server, admin, monkeypatch):
+    """It was sent in one way, and its connection was given up. What it says is old by then."""
+    monkeypatch.setattr(Connection, "patience", 5)
+    backend = backend_of(store)
+    with postgres_server.frozen(backend):
+        with pytest.raises(StoreUnavailable):
+            store.commit(Batch(states={"a": StoredState("a", next_us=1)}))
+        store.commit(Batch(states={"a": StoredState("a", next_us=2)}))
+    wait_until(lambda: not admin("SELECT FROM pg_stat_activity WHERE pid = %s", backend))
+    assert [state for page in store.load() for _, state in page] == [StoredState("a", next_us=2)]
+
+
+def test_a_server_that_does_not_know_the_connection_of_a_commit_gets_it_over_another(store, admin, postgres_schema):
+    """A pooler kept the connection while a standby took the place of its server, and had missed the last changes."""
+    admin(f"UPDATE {postgres_schema}.agent SET session = 7 RETURNING 1")
+    with pytest.raises(StoreUnavailable, match="sent again over another"):
+        store.commit(marks(1))
+    store.commit(marks(1))
+
+
 @contextmanager
 def in_the_middle_of_a_commit(store, happen):
     """Let it happen when the commit has locked its row and has not sent what it changes."""
-    connection = store._connection
+    connection = store._commits.connection
     transaction = connection.transaction_as
 
     @contextmanager
@@ -228,7 +249,7 @@ def test_a_read_only_server_is_unavailable(store, admin):
     with psycopg.connect(store._dsn, autocommit=True) as connection:
         connection.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
         try:
-            store._connection.close()
+            store._commits.connection.close()
             with pytest.raises(StoreUnavailable, match="read-only"):
                 store.commit(marks(1))
         finally:
@@ -243,7 +264,7 @@ def test_a_commit_whose_answer_is_lost_changes_nothing_when_repeated(postgres_se
         store = PostgresStore(proxy.dsn, schema=postgres_schema)
         store.open(0, no_hint)
         batch = Batch(jobs={"a": StoredJob("a", "t", "s")}, states={"a": StoredState("a", runs=1)}, marks=[mark(1)])
-        swallowing = threading.Thread(target=swallow_answer, args=(proxy, proxy.hold()))
+        swallowing = threading.Thread(target=swallow_answer, args=(proxy, proxy.hold(after=b".tick")))
         swallowing.start()
         with pytest.raises(StoreUnavailable):
             store.commit(batch)

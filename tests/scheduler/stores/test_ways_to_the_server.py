@@ -25,12 +25,12 @@ def ways(monkeypatch, store):
     ways, execute, pipeline = [], Connection.execute, Connection.pipeline
 
     def executed(connection, query, *args, **kwargs):
-        if connection is store._connection and connection._pipeline is None:
+        if connection is store._commits.connection and connection._pipeline is None:
             ways.append(query)
         return execute(connection, query, *args, **kwargs)
 
     def piped(connection):
-        if connection is store._connection:
+        if connection is store._commits.connection:
             ways.append("pipeline")
         return pipeline(connection)
 
@@ -39,12 +39,18 @@ def ways(monkeypatch, store):
     return ways
 
 
-def test_a_commit_waits_twice(store, ways):
-    """Until it is known that it has its agent's row, and until all is committed."""
+def test_a_commit_waits_once(store, ways):
+    """It took two: the first until it was known that the commit has the row of its node."""
     mark = StoredTick("a", 5, 1, 1, RUNNING, started_us=5)
     store.commit(Batch(states={"a": StoredState("a")}, marks=[mark]))
-    assert ways == ["pipeline", "pipeline"]
+    assert ways == ["pipeline"]
     assert store.running() == [mark]
+
+
+def test_a_commit_that_adds_jobs_waits_three_times(store, ways):
+    """What stands in their places decides what is written."""
+    store.commit(Batch(jobs={"b": StoredJob("b", "task", "@every 1s")}, added={"b": "refuse"}))
+    assert [way if way == "pipeline" else "question" for way in ways] == ["pipeline", "question", "pipeline"]
 
 
 def test_executions_are_taken_in_two_ways(store, ways):
@@ -73,13 +79,19 @@ def test_changes_of_others_are_asked_for_in_one_way_and_read_in_another(store, w
 
 def test_a_new_connection_is_tried_in_one_way(store, monkeypatch):
     """Whether the store is still ours, and whether the server is the one that we logged in to. It took four."""
-    said, execute = [], Connection.execute
+    said, execute, pipeline = [], Connection.execute, Connection.pipeline
 
     def executed(connection, query, *args, **kwargs):
-        said.append(connection)
+        if connection._pipeline is None:
+            said.append(connection)
         return execute(connection, query, *args, **kwargs)
 
+    def piped(connection):
+        said.append(connection)
+        return pipeline(connection)
+
     monkeypatch.setattr(Connection, "execute", executed)
+    monkeypatch.setattr(Connection, "pipeline", piped)
     with closing(store.connect()) as connection:
         assert connection.is_direct()
     assert said.count(connection) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
@@ -83,10 +83,12 @@ BRIEFLY: Final = sql.SQL("SET LOCAL lock_timeout = 300")
 PID: Final = sql.SQL("SELECT pg_backend_pid()")
 
 END_LEFT: Final = sql.SQL(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (%s) AND usename = current_user"
-    " AND state LIKE 'idle in transaction%%'"
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (%s) AND pg_backend_pid() = %s"
+    " AND usename = current_user AND state LIKE 'idle in transaction%%'"
 )
-"""End those of these sessions that wait for somebody who is gone. One that is at work goes on."""
+"""End those of these sessions that wait for a node that has gone, unless a pooler has answered. A session at work goes
+on.
+"""
 
 
 READ_COMMITTED: Final = sql.SQL("READ COMMITTED")
@@ -186,14 +188,11 @@ class Connection(psycopg.Connection[TupleRow]):
         self._is_direct = pid == self.info.backend_pid
         self.pid = pid if self._is_direct else 0
 
-    def end_left(self, sessions: set[int]) -> None:
-        """End these sessions of ours, and forget them: their connections broke, and the server may not know. What they
-        have locked would keep us waiting for ten seconds, and for as long as its clock is set back meanwhile.
+    def ending(self, sessions: Iterable[int]) -> Asked:
+        """Return the statement that ends these sessions. Their connections broke, and the server may not know. What
+        they have locked keeps the node waiting for ten seconds, and for as long as the server's clock is set back.
         """
-        if sessions and self.is_direct():
-            left = list(sessions)
-            self.execute(END_LEFT, [left])
-            sessions.difference_update(left)
+        return END_LEFT, [list(sessions), self.info.backend_pid]
 
     def keeping_plans(self) -> Connection:
         """Return this connection. The server keeps from now on how it goes about each statement that writes, if it is
@@ -223,17 +222,27 @@ class Connection(psycopg.Connection[TupleRow]):
             self.close()
             raise
 
-    def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
-        """Ask all of these in one transaction, in one way to the server and back. An error closes the connection."""
+    @contextmanager
+    def in_one_way_as(
+        self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED, *, writes: bool = False
+    ) -> Iterator[list[Cursor]]:
+        """Open a transaction that goes to the server in one way, and begins with these questions. No answer is here
+        before the end. An error closes the connection. `writes`: see `transaction_as`.
+        """
         self.silence = 0
-        self.prepare_threshold = None
+        self.prepare_threshold = 0 if self._keeps_plans and writes else None
         try:
             with self.pipeline():
-                answers = self._begin(agent, isolation, asked)
+                yield self._begin(agent, isolation, asked)
                 self.end()
         except BaseException:
             self.close()
             raise
+
+    def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
+        """Ask all of these in one transaction, in one way to the server and back. An error closes the connection."""
+        with self.in_one_way_as(agent, asked, isolation) as answers:
+            pass
         return answers
 
     def _begin(self, agent: str, isolation: sql.SQL, asked: Sequence[Asked]) -> list[Cursor]:

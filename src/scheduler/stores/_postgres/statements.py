@@ -136,16 +136,21 @@ class Statements:
         )
         ours: LiteralString = (
             " FROM {schema}.agent, {schema}.meta WHERE agent.epoch = %s AND agent.incarnation = %s"
-            " AND meta.instance = %s FOR NO KEY UPDATE OF agent"
+            " AND meta.instance = %s"
         )
-        self.hold = self.of("SELECT" + ours)
+        locked: LiteralString = " FOR NO KEY UPDATE OF agent"
+        self.hold = self.of("SELECT" + ours + locked)
         # What commits and takes ask for they know by keys. By its guess PostgreSQL would rather read a whole table, of
         # all jobs, for a few hundred of them. What it does so nevertheless it takes for dear, and compiles.
         by_keys: LiteralString = ", ".join(
             f"set_config('{name}', 'off', true)"
             for name in ("enable_hashjoin", "enable_mergejoin", "enable_seqscan", "jit")
         )
-        self.hold_by_keys = self.of("SELECT " + by_keys + ours)
+        self.hold_by_keys = self.of("SELECT " + by_keys + ours + locked)
+        self.begin_session = self.of("UPDATE {schema}.agent SET session = %s WHERE epoch = %s AND incarnation = %s")
+        # It fails if there is no such row: nothing that was sent with it may be carried out.
+        numbered: LiteralString = by_keys + ours + " AND agent.session = %s" + locked
+        self.hold_session = self.of("WITH held AS (SELECT " + numbered + ") SELECT 1 / count(*) FROM held")  # noqa: S608 - our own names
         self.who = self.of(
             "SELECT instance, epoch, EXISTS (SELECT FROM {schema}.agent WHERE agent.epoch = %s AND incarnation = %s),"
             " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1), pg_backend_pid() FROM {schema}.meta"

@@ -260,6 +260,9 @@ which renewals may read the log; the former index goes in the next step, which t
 COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer; DROP INDEX {schema}.change_xid;"
 """How many connections to the server each agent has, by its own count."""
 
+NUMBERED: Final = "ALTER TABLE {schema}.agent ADD COLUMN session bigint NOT NULL DEFAULT 0;"
+"""The number of the connection over which a node commits. Each new connection has a higher one."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -283,6 +286,7 @@ MIGRATIONS: Final = (
     sql.SQL(INCARNATIONS),
     sql.SQL(PAGED),
     sql.SQL(COUNTED),
+    sql.SQL(NUMBERED),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

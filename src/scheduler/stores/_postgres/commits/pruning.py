@@ -6,11 +6,11 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final, LiteralString
 
-from .._rows import Batch, Retention, size_of
-from .changes import IS_FOREIGN, snapshot_of
-from .connection import Asked, Cursor, sql
-from .statements import Statements
-from .table import text_array
+from ..._rows import Batch, Retention, size_of
+from ..changes import IS_FOREIGN, snapshot_of
+from ..connection import Asked, Cursor, sql
+from ..statements import Statements
+from ..table import text_array
 
 Ask = Callable[..., list[Cursor]]
 """Asks so many questions (Asked) in one transaction, in one way to the server and back."""

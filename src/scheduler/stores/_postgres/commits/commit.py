@@ -6,14 +6,16 @@ commits could wait for each other, and the server would end one of them after a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from .._rows import Batch, Execution, Receipt, StoredJob, StoredTick
-from .connection import BRIEFLY, Connection, psycopg, sql
-from .execution_statements import ExecutionStatements
-from .executions import write_executions
-from .statements import Statements
-from .table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, storable, text_array
+from attrs import frozen
+
+from ..._rows import Batch, Execution, Receipt, StoredJob, StoredTick
+from ..connection import BRIEFLY, Connection, psycopg, sql
+from ..execution_statements import ExecutionStatements
+from ..executions import write_executions
+from ..statements import Statements
+from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, storable, text_array
 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
@@ -24,41 +26,67 @@ Sent = list[tuple[list[StoredTick], Cursor]]
 def write(
     connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
 ) -> Receipt:
-    """Carry the batch of the agent with that epoch out, in the transaction that the connection is in, and end it."""
+    """Carry the batch of the node with that epoch out, in the transaction that the connection is in, and end it."""
     new = _add(connection, statements, batch)
     standing = _standing(connection, statements, batch, new)
-    jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     with connection.pipeline():
-        connection.execute(BRIEFLY, prepare=False)
-        _lock(connection, statements, batch, jobs)
-        _put_or_remove(connection, JOB, jobs, (statements.put_jobs, statements.remove_jobs))
-        if batch.paused:
-            ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
-            connection.execute(statements.pause_jobs, [text_array(ids), text_array(pauses[0]), number_array(pauses[1])])
-        if batch.finished:
-            over = [text_array(batch.finished), text_array(batch.finished.values())]
-            connection.execute(statements.finish_jobs, over)
-        if batch.states:
-            connection.execute(
-                statements.put_states, STATE.parameters(map(batch.states.__getitem__, sorted(batch.states)))
-            )
-        _put_or_remove(connection, PAUSE, batch.pauses, (statements.put_pauses, statements.remove_pauses))
-        ended = _put(connection, statements.put_ended, batch.ended)
-        fences = _fences(connection, statements, batch)
-        if batch.missed:
-            connection.execute(statements.put_missed, TICK.parameters(batch.missed))
-        marks = _put(connection, statements.put_marks, batch.marks)
-        gone = write_executions(connection, of_executions, batch, epoch)
-        _write_requests(connection, statements, batch, new)
+        sent = send(connection, statements, of_executions, batch, epoch, new=new)
         connection.end()
-    done = _done_before(fences, batch)
-    stale = (tick for tick in _not_put(ended) if _key(tick) not in done)
-    return Receipt(
-        refused=tuple(_not_put(marks)),
-        stale=tuple(stale),
-        gone=tuple(Execution(*row) for cursor in gone for row in cursor),
-        standing=standing,
-    )
+    return sent.receipt(batch, standing)
+
+
+@frozen
+class Sending:
+    """A batch that was sent: the cursors have their rows when the pipeline has ended."""
+
+    ended: Sent
+    marks: Sent
+    fences: Cursor | None
+    gone: list[Cursor]
+
+    def receipt(self, batch: Batch, standing: tuple[StoredJob, ...] = ()) -> Receipt:
+        """Return what of the batch was not carried out."""
+        done = _done_before(self.fences, batch)
+        stale = (tick for tick in _not_put(self.ended) if _key(tick) not in done)
+        return Receipt(
+            refused=tuple(_not_put(self.marks)),
+            stale=tuple(stale),
+            gone=tuple(Execution(*row) for cursor in self.gone for row in cursor),
+            standing=standing,
+        )
+
+
+def send(
+    connection: Connection,
+    statements: Statements,
+    of_executions: ExecutionStatements,
+    batch: Batch,
+    epoch: int,
+    *,
+    new: Collection[str] = (),
+) -> Sending:
+    """Send the batch, in a pipeline. `new`: ids of those that were added."""
+    jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
+    connection.execute(BRIEFLY, prepare=False)
+    _lock(connection, statements, batch, jobs)
+    _put_or_remove(connection, JOB, jobs, (statements.put_jobs, statements.remove_jobs))
+    if batch.paused:
+        ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
+        connection.execute(statements.pause_jobs, [text_array(ids), text_array(pauses[0]), number_array(pauses[1])])
+    if batch.finished:
+        over = [text_array(batch.finished), text_array(batch.finished.values())]
+        connection.execute(statements.finish_jobs, over)
+    if batch.states:
+        connection.execute(statements.put_states, STATE.parameters(map(batch.states.__getitem__, sorted(batch.states))))
+    _put_or_remove(connection, PAUSE, batch.pauses, (statements.put_pauses, statements.remove_pauses))
+    ended = _put(connection, statements.put_ended, batch.ended)
+    fences = _fences(connection, statements, batch)
+    if batch.missed:
+        connection.execute(statements.put_missed, TICK.parameters(batch.missed))
+    marks = _put(connection, statements.put_marks, batch.marks)
+    gone = write_executions(connection, of_executions, batch, epoch)
+    _write_requests(connection, statements, batch, new)
+    return Sending(ended, marks, fences, gone)
 
 
 def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Mapping[str, StoredJob | None]) -> None:
@@ -86,7 +114,7 @@ def _standing(connection: Connection, statements: Statements, batch: Batch, new:
     return tuple(row for row in rows if row != batch.jobs.get(row.id))
 
 
-def _write_requests(connection: Connection, statements: Statements, batch: Batch, new: set[str]) -> None:
+def _write_requests(connection: Connection, statements: Statements, batch: Batch, new: Collection[str]) -> None:
     """Note what is asked of others, and what of theirs is done. A row that was not added has asked for nothing, or has
     done so when it was.
     """
