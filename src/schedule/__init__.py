@@ -4,6 +4,9 @@
 `Every` is a fixed rate, `After` a fixed pause, `At` one instant. `Calendar` counts days, weeks, months or years, and
 `Cron` reads crontab expressions. `parse` makes all of them from text. Combine them with `|`, `.between()` and
 `.except_(Window(...))`.
+
+For schedules of your own: `utc` takes an instant or refuses it, `LAST_INSTANT` is the last one that there is, and
+`shown` is a value as errors show it.
 """
 
 from pathlib import Path as _Path
@@ -13,8 +16,9 @@ from ._at import At
 from ._calendar import Calendar
 from ._cron import Cron
 from ._duration import duration
-from ._errors import ScheduleError
+from ._errors import ScheduleError, shown
 from ._every import Every
+from ._instant import LAST_INSTANT, utc
 from ._missed import Catchup, Missed, catch_up
 from ._neighbour import check_neighbour
 from ._parse import parse
@@ -23,6 +27,7 @@ from ._schedule import Schedule, Window
 from ._text import text_of
 
 __all__ = [
+    "LAST_INSTANT",
     "After",
     "At",
     "Calendar",
@@ -38,7 +43,9 @@ __all__ = [
     "parse",
     "phase",
     "phase_us",
+    "shown",
     "text_of",
+    "utc",
 ]
 
 check_neighbour(_Path(__file__).parent.parent)

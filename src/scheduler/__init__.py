@@ -25,7 +25,7 @@ from ._audit_store import Became, Finding, StoreAudit, audit_store
 from ._control import NewJob
 from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
 from ._lending import Fleet, Rate, fleet, rate
-from ._memory import Record
+from ._memory import Record, record_of
 from ._running import SchedulerState
 from ._runs import Subtask
 from ._scheduler import Scheduler
@@ -169,6 +169,7 @@ __all__ = [
     "current_run",
     "fleet",
     "rate",
+    "record_of",
     "tune_gc",
 ]
 

@@ -1,4 +1,8 @@
-"""A queue of timers that any thread can fill, and a task group with limits. They know no jobs and no calendars."""
+"""A queue of timers that any thread can fill, and a task group with limits.
+
+`TimerQueue` calls you when monotonic seconds come. `TaskPool` runs tasks, each when its limits have room. Neither knows
+jobs or calendars.
+"""
 
 from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit

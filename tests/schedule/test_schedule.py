@@ -264,8 +264,8 @@ def test_no_slot_lies_in_a_window(after, minute, minutes):
 def test_the_public_names_are_these():
     """What the package promises; more would be a promise by accident."""
     assert set(schedule.__all__) == {
-        "After", "At", "Calendar", "Catchup", "Cron", "Every", "Missed", "Schedule",
-        "ScheduleError", "Window", "catch_up", "duration", "parse", "phase", "phase_us", "text_of",
+        "After", "At", "Calendar", "Catchup", "Cron", "Every", "LAST_INSTANT", "Missed", "Schedule",
+        "ScheduleError", "Window", "catch_up", "duration", "parse", "phase", "phase_us", "shown", "text_of", "utc",
     }  # fmt: skip
 
 

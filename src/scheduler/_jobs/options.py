@@ -13,8 +13,7 @@ from typing import Any, Final, TypeGuard, TypeVar
 
 from attrs import evolve
 
-from schedule import Every, Missed, Schedule, ScheduleError, duration, parse
-from schedule._errors import shown
+from schedule import Every, Missed, Schedule, ScheduleError, duration, parse, shown
 from timerqueue import needs_of
 
 from .._placement import EVERY_AGENT, is_label, is_part, labels_of

@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from schedule._errors import shown
+from schedule import shown
 
 from .._jobs import count_of, limits_of, seconds_of
 from .._values import InvalidJob

@@ -41,7 +41,7 @@ class Record:
 
 
 def record_of(tick: StoredTick) -> Record:
-    """The record that a store keeps, for people."""
+    """Make the record for people out of a store's row. Raises ValueError if the row makes no sense."""
     is_least, error = False, tick.error
     if tick.outcome == Outcome.MISSED.value and error is not None and error.startswith(AT_LEAST):
         is_least, error = True, error.removeprefix(AT_LEAST).removeprefix(": ") or None

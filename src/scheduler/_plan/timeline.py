@@ -13,9 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from schedule import ScheduleError
-from schedule._errors import shown
-from schedule._instant import LAST_INSTANT, utc
+from schedule import LAST_INSTANT, ScheduleError, shown, utc
 from timerqueue import Clock
 
 from .._values import InvalidJob

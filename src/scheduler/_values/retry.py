@@ -9,8 +9,7 @@ from typing import Any, Final, assert_never
 
 from attrs import Attribute, converters, field, frozen
 
-from schedule import ScheduleError, duration
-from schedule._errors import shown
+from schedule import ScheduleError, duration, shown
 
 from .backoff import LONGEST, Backoff
 from .errors import InvalidJob

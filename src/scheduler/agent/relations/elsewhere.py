@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 from anyio.to_thread import run_sync
 
-from ..._memory import record_of
+from ... import record_of
 from ...stores import Store, StoredTick, Voting
 from ..targets import Marks, TargetStatus, restore
 
