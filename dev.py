@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent
-PACKAGES = ("timerqueue", "schedule", "scheduler")
+PACKAGES = ("timerqueue", "schedule", "scheduler", "uptime_agent")
 EXTRAS = "agent,beanstalkd,postgres,regex"
 BIN, EXE = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
 CHECKS = (

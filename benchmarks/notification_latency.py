@@ -71,7 +71,7 @@ def measure(options):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "agent.toml")
         file.write_text("\n".join(configuration(options, serve(Target), serve(Fast), serve(Hanging))))
-        command = [sys.executable, "-m", "scheduler.agent", "run", str(file), "--json"]
+        command = [sys.executable, "-m", "uptime_agent", "run", str(file), "--json"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as agent:
             time.sleep(2 + WELL_FOR)
             while len(delays) < options.changes:

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from scheduler.agent.postgres.contract import Column, Probe, Sample, Scope, Type
-from scheduler.agent.postgres.storage import (
+from uptime_agent.postgres.contract import Column, Probe, Sample, Scope, Type
+from uptime_agent.postgres.storage import (
     Batch,
     MetricWriter,
     ReadableStore,

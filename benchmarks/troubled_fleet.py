@@ -142,7 +142,7 @@ def measure(options):
             each.start()
         file = folder / "fleet.toml"
         file.write_text("\n".join(configuration(servers)))
-        command = [sys.executable, "-m", "scheduler.agent", "run", str(file), "--json"]
+        command = [sys.executable, "-m", "uptime_agent", "run", str(file), "--json"]
         agent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         stack.callback(agent.kill)
         time.sleep(WARM_UP)

@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 from servers import config_for, serve, targets
 
-from scheduler.agent.__main__ import leave, run
+from uptime_agent.__main__ import leave, run
 
 BROKEN = {
     "website": "flaps",

@@ -11,9 +11,9 @@ from anyio.streams.tls import TLSListener
 
 from held_ports import hold_port, number_of
 from scheduler import Record
-from scheduler.agent.checks import Family, Mode, Resolver, TargetCheck
-from scheduler.agent.text import Redactor
 from timerqueue import SystemClock
+from uptime_agent.checks import Family, Mode, Resolver, TargetCheck
+from uptime_agent.text import Redactor
 
 
 class Server:

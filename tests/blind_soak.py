@@ -107,7 +107,7 @@ class Agent:
         self.database = folder / f"{name}.db"
         file = folder / f"{name}.toml"
         file.write_text("\n".join([store or f'store = "sqlite:///{name}.db"', *self._lines(), more]))
-        command = [sys.executable, "-m", "scheduler.agent", "run", file, "--json"]
+        command = [sys.executable, "-m", "uptime_agent", "run", file, "--json"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         self.lines = []

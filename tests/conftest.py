@@ -17,7 +17,9 @@ from kit import Recorder
 from timerqueue.testing import ManualClock
 
 lie_in_memory()  # before anybody asks for a temporary folder
-pytest.register_assert_rewrite("scheduler.testing")  # so that failures of the public suites say what they compared
+pytest.register_assert_rewrite(
+    "scheduler.testing", "uptime_agent.testing"
+)  # so that failures of the public suites say what they compared
 
 # A deadline measures the machine, not the code. Hypothesis brings the profile "ci" itself: fixed examples, no deadline.
 settings.register_profile("local", deadline=None)

@@ -20,10 +20,10 @@ from collections import defaultdict
 
 import anyio
 
-from scheduler.agent.checks import BY_SCHEME, Family, Mode, Resolver, TargetCheck
-from scheduler.agent.checks.net.echo import checksum
-from scheduler.agent.text import Redactor, parse_url
 from timerqueue import SystemClock
+from uptime_agent.checks import BY_SCHEME, Family, Mode, Resolver, TargetCheck
+from uptime_agent.checks.net.echo import checksum
+from uptime_agent.text import Redactor, parse_url
 
 TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
 PATIENT = 3.0  # seconds of a check in which packets are lost: each is waited for, on a machine that is busy

@@ -5,8 +5,8 @@ import tomllib
 
 import yaml
 
-from scheduler.agent.cli import _problems
-from scheduler.agent.imports import IMPORTERS, imported
+from uptime_agent.cli import _problems
+from uptime_agent.imports import IMPORTERS, imported
 
 NAMES = {"gatus": "config.yaml", "blackbox": "blackbox.yml", "kuma": "backup.json", "heartbeat": "heartbeat.yml"}
 

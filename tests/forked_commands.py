@@ -64,7 +64,7 @@ def _content(file):
 
 def serve(asked):
     """Fork one process for each command that comes, which forks it, waits for it, and tells how it ended."""
-    from scheduler.agent import __main__, app, cli  # noqa: F401, PLC0415 - once, for all of them
+    from uptime_agent import __main__, app, cli  # noqa: F401, PLC0415 - once, for all of them
 
     while True:
         message, files, *_ = socket.recv_fds(asked, MOST, 4)

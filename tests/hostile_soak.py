@@ -173,7 +173,7 @@ class Agent:
     def __init__(self, folder, text, length):
         file = Path(folder, "soak.toml")
         file.write_text(text, "utf-8")
-        command = ["-m", "scheduler.agent", "run", str(file), "--json"]
+        command = ["-m", "uptime_agent", "run", str(file), "--json"]
         self.process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
         self.samples = []
         self._unchecked = set(re.findall(r'^name = "(.+)"$', text, re.MULTILINE))

@@ -2,7 +2,7 @@
 
 from attrs import evolve
 
-from scheduler.agent.postgres.contract import Column, OutcomeKind, Probe, ProbeOutcome, Sample, Scope, Type
+from uptime_agent.postgres.contract import Column, OutcomeKind, Probe, ProbeOutcome, Sample, Scope, Type
 
 T0 = 1_767_225_600.0
 """Thursday 2026-01-01 in UTC."""

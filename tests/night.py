@@ -34,17 +34,17 @@ from night_life import File, Gateway, Life, Log, Place, Simulated
 from night_model import Model
 from night_world import ATTEMPTS, AWAY, PLACES, RETRY, TIMEOUT, World, play
 from schedule import Every
-from scheduler.agent import app
-from scheduler.agent.app import Plan
-from scheduler.agent.config.config import parse_config
-from scheduler.agent.config.limits import Limits
-from scheduler.agent.config.network import Network
-from scheduler.agent.config.target import Target
-from scheduler.agent.notify import Rules
-from scheduler.agent.reload import Source
-from scheduler.agent.text.url import parse_url
 from scheduler.stores import StoreError
 from scheduler.stores.memory import MemoryStore
+from uptime_agent import app
+from uptime_agent.app import Plan
+from uptime_agent.config.config import parse_config
+from uptime_agent.config.limits import Limits
+from uptime_agent.config.network import Network
+from uptime_agent.config.target import Target
+from uptime_agent.notify import Rules
+from uptime_agent.reload import Source
+from uptime_agent.text.url import parse_url
 
 REMINDERS = 1_800.0
 KEEPS = 24
@@ -223,7 +223,7 @@ def _reproducible():
         return func(*args)
 
     with (
-        patch("scheduler.agent.reload.run_sync", here),
+        patch("uptime_agent.reload.run_sync", here),
         patch("scheduler._scheduler.system_random", lambda: random.Random(0).random),
     ):
         yield

@@ -9,11 +9,11 @@ import anyio
 from attrs import field, frozen
 
 from night_world import ANSWERS_IN, World
-from scheduler.agent.checks.contract.result import Finding
-from scheduler.agent.notify import Undelivered, Way
-from scheduler.agent.text.url import Url
 from scheduler.stores import StoreTakenOver
 from scheduler.stores.memory import MemoryStore
+from uptime_agent.checks.contract.result import Finding
+from uptime_agent.notify import Undelivered, Way
+from uptime_agent.text.url import Url
 
 CHANNELS = ("ops", "pager")
 """The second one is down for an hour."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scheduler.agent.notify import CHANNELS, Message, MessageKind, Surroundings
+from uptime_agent.notify import CHANNELS, Message, MessageKind, Surroundings
 
 MESSAGE = Message(
     kind=MessageKind.TRIGGER,

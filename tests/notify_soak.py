@@ -129,7 +129,7 @@ class Agent:
         self.start()
 
     def start(self):
-        command = [sys.executable, "-m", "scheduler.agent", "run", str(self.file), "--json"]
+        command = [sys.executable, "-m", "uptime_agent", "run", str(self.file), "--json"]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, start_new_session=True)
 
     def kill(self):

@@ -8,13 +8,13 @@ import psycopg
 
 from kit import PATIENCE
 from scheduler import Scheduler
-from scheduler.agent.checks import Resolver
-from scheduler.agent.libpq import Server
-from scheduler.agent.postgres.contract import Column, OutcomeKind, Probe, Scope, StoreUnavailable, Type, Variant
-from scheduler.agent.postgres.fleet import Fleet
-from scheduler.agent.postgres.target import PostgresTarget
-from scheduler.agent.tables.rows import Row
 from timerqueue import SystemClock
+from uptime_agent.checks import Resolver
+from uptime_agent.libpq import Server
+from uptime_agent.postgres.contract import Column, OutcomeKind, Probe, Scope, StoreUnavailable, Type, Variant
+from uptime_agent.postgres.fleet import Fleet
+from uptime_agent.postgres.target import PostgresTarget
+from uptime_agent.tables.rows import Row
 
 OURS = "application_name = 'timerqueue'"
 NAME = "db.example"

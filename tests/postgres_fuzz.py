@@ -30,16 +30,16 @@ from attrs import evolve
 import fuzzed_postgres
 import hostile_servers
 from kit import PATIENCE
-from scheduler.agent.checks import Family, Mode, Resolver, Status, TargetCheck
-from scheduler.agent.checks.kinds import BY_SCHEME
-from scheduler.agent.libpq import Server
-from scheduler.agent.postgres import CATALOGUE, PostgresTarget
-from scheduler.agent.postgres.doctor import examine
-from scheduler.agent.tables import TablesPlace, TablesUnread, read_once
-from scheduler.agent.tables.copy import read_back, written
-from scheduler.agent.tables.rows import row_of, taken_in, targets_of
-from scheduler.agent.text import Redactor, parse_url
 from timerqueue import SystemClock
+from uptime_agent.checks import Family, Mode, Resolver, Status, TargetCheck
+from uptime_agent.checks.kinds import BY_SCHEME
+from uptime_agent.libpq import Server
+from uptime_agent.postgres import CATALOGUE, PostgresTarget
+from uptime_agent.postgres.doctor import examine
+from uptime_agent.tables import TablesPlace, TablesUnread, read_once
+from uptime_agent.tables.copy import read_back, written
+from uptime_agent.tables.rows import row_of, taken_in, targets_of
+from uptime_agent.text import Redactor, parse_url
 
 AT_ONCE = 30
 """Inputs that are under way: most of them wait, for servers that say nothing more."""

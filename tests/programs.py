@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from kit import PATIENCE, wait_until
 
-AGENT = [sys.executable, "-m", "scheduler.agent"]
+AGENT = [sys.executable, "-m", "uptime_agent"]
 
 
 class Program:

@@ -5,8 +5,8 @@ from contextlib import suppress
 import anyio
 
 from kit import PATIENCE
-from scheduler.agent.push import Peers, Server, listen
-from scheduler.agent.push.server import NotKept
+from uptime_agent.push import Peers, Server, listen
+from uptime_agent.push.server import NotKept
 
 
 class PushPort:

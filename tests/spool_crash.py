@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from metric_kit import SETTINGS, outcome, sample
-from scheduler.agent.postgres.storage import Batch, MetricWriter, Spool, SqliteMetrics
+from uptime_agent.postgres.storage import Batch, MetricWriter, Spool, SqliteMetrics
 
 BATCHES = [
     Batch((sample(at, ("a", at), ("b", at)), sample(at, (str(at // 2), None), probe=SETTINGS)), (outcome(at),))

@@ -129,7 +129,7 @@ def environment_of(folder):
     """Make the programs of a page in a folder, and return the environment in which its commands find them."""
     programs = folder / "bin"
     programs.mkdir()
-    for name, words in (("python3", ""), ("timerqueue", "-m scheduler.agent ")):
+    for name, words in (("python3", ""), ("timerqueue", "-m uptime_agent ")):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}"$@"\n')
         (programs / name).chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIMERQUEUE_", "NO_COLOR"))}

@@ -24,7 +24,7 @@ from meters import memory_mib
 
 SAMPLE_EVERY_S = 0.05
 BEGINS_WITHIN_S = 60.0
-COMMAND = [sys.executable, "-m", "scheduler.agent"]
+COMMAND = [sys.executable, "-m", "uptime_agent"]
 
 
 class Fleet:

@@ -8,9 +8,9 @@ from typing import Any
 from answering import NAME, certificate_in, measured, server
 from child import Values, serve
 
-from scheduler.agent.checks import BY_SCHEME, PORTS, CheckResult, Family, Mode, Resolver, Status, TargetCheck
-from scheduler.agent.text import Redactor, parse_url
 from timerqueue import SystemClock
+from uptime_agent.checks import BY_SCHEME, PORTS, CheckResult, Family, Mode, Resolver, Status, TargetCheck
+from uptime_agent.text import Redactor, parse_url
 
 
 def http_check(checks: int, at_once: int) -> Values:

@@ -75,7 +75,7 @@ def agent_probes(servers: int, databases: int, interval_s: float, seconds: float
 
 
 def _see_the_probes() -> None:
-    from scheduler.agent.postgres import CATALOGUE  # noqa: PLC0415 - so that a missing part is told as that
+    from uptime_agent.postgres import CATALOGUE  # noqa: PLC0415 - so that a missing part is told as that
 
     if unknown := set(OFTEN) - CATALOGUE.keys():
         raise Unable(f"there are no probes {unknown}")
@@ -116,7 +116,7 @@ def _fill(server: Any, databases: int) -> None:
 
 
 def _configuration(servers: Sequence[Any], interval_s: float) -> str:
-    from scheduler.agent.postgres import CATALOGUE  # noqa: PLC0415 - so that a missing part is told as that
+    from uptime_agent.postgres import CATALOGUE  # noqa: PLC0415 - so that a missing part is told as that
 
     intervals = {}
     for probe in CATALOGUE.values():

@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import Outcome, RunEnded
-from scheduler.agent.app import Plan, run
-from scheduler.agent.checks import PORTS
-from scheduler.agent.checks.contract.result import Status
-from scheduler.agent.checks.http.http_check import HttpCheck
-from scheduler.agent.checks.net.resolve import Unresolved
-from scheduler.agent.checks.target_check import Mode
-from scheduler.agent.config.config import parse_config
-from scheduler.agent.show.lines import JsonLines
-from scheduler.agent.targets.flapping import THRESHOLD, Standing, after
-from scheduler.agent.targets.status import TargetStatus, fold
-from scheduler.agent.text.url import parse_url
 from timerqueue import SystemClock
+from uptime_agent.app import Plan, run
+from uptime_agent.checks import PORTS
+from uptime_agent.checks.contract.result import Status
+from uptime_agent.checks.http.http_check import HttpCheck
+from uptime_agent.checks.net.resolve import Unresolved
+from uptime_agent.checks.target_check import Mode
+from uptime_agent.config.config import parse_config
+from uptime_agent.show.lines import JsonLines
+from uptime_agent.targets.flapping import THRESHOLD, Standing, after
+from uptime_agent.targets.status import TargetStatus, fold
+from uptime_agent.text.url import parse_url
 
 RESULT = {"u": Standing.UP, "d": Standing.DOWN}
 

@@ -8,14 +8,14 @@ from attrs import evolve
 
 from kit import PATIENCE, until
 from scheduler import StoreUnavailable, StoreUnusable
-from scheduler.agent.app import Plan, run
-from scheduler.agent.checks.contract.result import Status
-from scheduler.agent.config.config import parse_config
-from scheduler.agent.config.place import StorePlace
-from scheduler.agent.targets import recall
 from scheduler.stores.sqlite import SQLiteStore
 from scheduler.testing import FlakyStore
 from timerqueue import SystemClock
+from uptime_agent.app import Plan, run
+from uptime_agent.checks.contract.result import Status
+from uptime_agent.config.config import parse_config
+from uptime_agent.config.place import StorePlace
+from uptime_agent.targets import recall
 
 NAMES = ("first", "second")
 

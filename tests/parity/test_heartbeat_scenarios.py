@@ -8,7 +8,7 @@
 | Benchmark of 1024 zero-delay jobs | benchmarks/; a delay of nothing is refused, see the defects |
 | Publish-wait called once | here, as listeners that have been told when `run_once` answers |
 | One run: a cancelled context | here, as a run that is removed while it waits for room |
-| Live limits: malformed or missing configuration, environment, defaults by type | tests/agent |
+| Live limits: malformed or missing configuration, environment, defaults by type | tests/uptime_agent |
 | Status reporter: one snapshot a tick, payload keys, managers | no counterpart: `statistics()` is asked for |
 | State: flapping and its end, duration, `ends`, id, flapping off | tests/parity/test_heartbeat_state.py |
 | Summary: attempts, transient failure, no retry, duration of the last | tests/parity/test_heartbeat_attempts.py |

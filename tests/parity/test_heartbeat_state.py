@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from scheduler import Outcome, RunEnded
-from scheduler.agent.checks.contract.result import Status
-from scheduler.agent.targets.flapping import Standing, after
-from scheduler.agent.targets.status import TargetStatus, Verdict
+from uptime_agent.checks.contract.result import Status
+from uptime_agent.targets.flapping import Standing, after
+from uptime_agent.targets.status import TargetStatus, Verdict
 
 RESULTS = {"u": Standing.UP, "d": Standing.DOWN}
 LETTERS = {Standing.UP: "u", Standing.DOWN: "d", Standing.FLAPPING: "f"}

@@ -10,7 +10,7 @@ import pytest
 import hostile_servers
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/threats.md", "tests/parity/heartbeat.md", "tests/agent/promises.md")
+PAGES = ("docs/threats.md", "tests/parity/heartbeat.md", "tests/uptime_agent/promises.md")
 NAMED = re.compile(r"`([\w/.-]+\.py)::(\w+)`")
 WITHOUT = ("no counterpart:", "not offered:", "by hand:")
 """What a row may say in the place of a test, and then why."""
@@ -52,5 +52,5 @@ def test_each_row_names_a_test_or_says_why_there_is_none(page):
 
 def test_each_hostile_server_is_on_the_page():
     """One that is new says what it does, and which test stands up to it."""
-    text = (ROOT / "tests/agent/promises.md").read_text("utf-8")
+    text = (ROOT / "tests/uptime_agent/promises.md").read_text("utf-8")
     assert [each.__name__ for each in hostile_servers.MALICE if not re.search(rf"\b{each.__name__}\b", text)] == []

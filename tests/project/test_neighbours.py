@@ -17,7 +17,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 def installed(tmp_path):
     """Our packages as they are installed, to be spoiled."""
     for name in ("timerqueue", "schedule", "scheduler"):
-        ignored = shutil.ignore_patterns("agent", "__pycache__")
+        ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE / name, tmp_path / name, ignore=ignored)
     return tmp_path
 

@@ -7,10 +7,10 @@ import click
 import pytest
 from attrs import fields
 
-from scheduler.agent.cli import cli
-from scheduler.agent.config.config import Config, parse_config
-from scheduler.agent.reload import FOLLOWED
-from scheduler.agent.toml import ConfigError
+from uptime_agent.cli import cli
+from uptime_agent.config.config import Config, parse_config
+from uptime_agent.reload import FOLLOWED
+from uptime_agent.toml import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]

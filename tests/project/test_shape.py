@@ -123,8 +123,7 @@ def test_a_folder_of_tests_is_called_after_the_folder_that_they_are_about():
     """`tests/scheduler/runs` is about `src/scheduler/_runs`: who changes the one looks into the other."""
     folders = {file.parent.relative_to(ROOT / "tests") for file in TEST_FILES} - {Path("parity"), Path("project")}
     about = {Path(*(part.lstrip("_") for part in file.parent.relative_to(SOURCE).parts)) for file in FILES}
-    agents = {Path("agent", *folder.parts[2:]) for folder in about if folder.parts[:2] == ("scheduler", "agent")}
-    assert folders <= about | agents
+    assert folders <= about
 
 
 def test_each_test_file_has_a_name_of_its_own():

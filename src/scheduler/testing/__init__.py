@@ -1,7 +1,6 @@
 """Helpers for tests of programs that schedule: `simulate` plays a year in seconds, `FlakyStore` fails on demand.
 
-`scheduler.testing.stores` has the suite that a store of your own must pass, and `scheduler.testing.checks` the one for
-a kind of check. Only these need pytest and hypothesis.
+`scheduler.testing.stores` has the suite that a store of your own must pass. Only that needs pytest and hypothesis.
 """
 
 from ._simulate import Build, Simulation, simulate

@@ -1,0 +1,55 @@
+"""Logs of the agent: on standard error, without secrets, and beside a live table."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from copy import copy
+from typing import Final
+
+from .text import RedactingFormatter, Redactor
+
+_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
+_RUNS: Final = "scheduler._runs"
+_OUR_LOGGERS: Final = ("uptime_agent", "scheduler", "schedule", "timerqueue")
+
+
+def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
+    """Log warnings of ours, with a verbosity of 1 what the scheduler does as well, from 2 on more of it.
+
+    `told`: the beginning of ids of jobs whose failures are told by a notice. Warnings of these are left out.
+    """
+    handler = StderrHandler(traces=bool(verbosity))
+    if told is not None and not verbosity:
+        handler.addFilter(lambda record: not _is_about(record, told))
+    handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for name in _OUR_LOGGERS:
+        logger = logging.getLogger(name)
+        logger.setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])
+        logger.addHandler(handler)
+
+
+def _is_about(record: logging.LogRecord, beginning: str) -> bool:
+    """Whether the scheduler says in a record how a run of such a job has ended."""
+    args = record.args if isinstance(record.args, tuple) else ()
+    return record.name.startswith(_RUNS) and any(str(each).startswith(beginning) for each in args[:1])
+
+
+class StderrHandler(logging.Handler):
+    """Writes to whatever sys.stderr is at the moment: a live table puts itself there. Of a failed run it writes its
+    error, and only with `traces` where it was raised.
+    """
+
+    def __init__(self, *, traces: bool = True) -> None:
+        super().__init__()
+        self._traces = traces
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record as a line, at once: what others write meanwhile comes before it, or after it."""
+        try:
+            if record.name.startswith(_RUNS) and not self._traces:
+                record = copy(record)
+                record.exc_info = None
+            print(self.format(record) + "\n", end="", file=sys.stderr)  # noqa: T201
+        except Exception:  # noqa: BLE001 - a log that cannot be written ends nothing
+            self.handleError(record)

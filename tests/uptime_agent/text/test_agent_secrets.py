@@ -1,0 +1,108 @@
+"""Secrets stay secret, and text from outside stays text."""
+
+import logging
+
+import pytest
+
+from uptime_agent.checks import PORTS
+from uptime_agent.checks.kinds import BY_SCHEME
+from uptime_agent.text import wording
+from uptime_agent.text.redact import RedactingFormatter, Redactor
+from uptime_agent.text.url import masked, parse_url
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://h", "http://h"),
+        ("http://h:80/", "http://h"),
+        ("https://h:80/a", "https://h:80/a"),
+        ("HTTP://EXAMPLE.org./a", "http://example.org/a"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        ("http://bücher.example/ü", "http://xn--bcher-kva.example/%C3%BC"),
+        ("http://user:hunter22@h/a?q=1", "http://h/a?q=1"),
+        ("http://h/?q=1&token=hunter22&api_key=hunter22", "http://h/?q=1&token=***&api_key=***"),
+        ("tcp://user:hunter22@h:1", "tcp://h:1"),
+    ],
+)
+def test_a_url_shows_no_secrets(text, shown):
+    """Neither as text nor as repr."""
+    url = parse_url(text, PORTS)
+    assert (str(url), repr(url)) == (shown, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://user:hunter22@h/x", "http://***@h/x"),
+        ("user:hunter22@h", "***@h"),
+        ("htp://h?password=hunter22&b=1", "htp://h?password=***&b=1"),
+        ("nothing here", "nothing here"),
+    ],
+)
+def test_text_that_is_no_url_is_masked_as_far_as_it_goes(text, shown):
+    """A URL that cannot be read is shown in an error, but not its credentials."""
+    assert masked(text) == shown
+
+
+def test_every_spelling_of_a_secret_is_masked():
+    """As written, decoded, and as it goes over the wire."""
+    url = parse_url("http://me:pass%2Fword@h/?token=t%20oken", PORTS)
+    headers = {"Authorization": "Bearer abc.def", "X-Api-Key": "k12345", "Accept": "text/html"}
+    redactor = Redactor(BY_SCHEME["http"].make(url=url, headers=headers).secrets)
+    text = "pass/word pass%2Fword t%20oken bWU6cGFzcy93b3Jk Bearer abc.def; abc.def k12345 text/html"
+    assert redactor.clean(text) == "*** *** *** *** ***; *** *** text/html"
+
+
+def test_logs_hold_no_secrets():
+    """The formatter masks messages, arguments and tracebacks."""
+    formatter = RedactingFormatter(Redactor(["hunter22"]), "%(message)s")
+    try:
+        int("hunter22")
+    except ValueError as exc:
+        record = logging.LogRecord(
+            "x", logging.ERROR, "f", 1, "no %s", ("hunter22",), (type(exc), exc, exc.__traceback__)
+        )
+    text = formatter.format(record)
+    assert "no ***" in text
+    assert "ValueError: invalid literal" in text
+    assert "hunter22" not in text
+
+
+async def test_an_error_holds_no_secrets(serve, answers, target_check):
+    """Nor does one that a server sends back."""
+    server = await serve(answers.respond(200, b"x"))
+    url = parse_url(f"http://me:hunter22@127.0.0.1:{server.port}", PORTS)
+    result = await target_check(BY_SCHEME["http"].make(url=url, contains="hunter22")).run()
+    assert result.error == '"***" is not in the body (1 bytes)'
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ü 漢字", "plain ü 漢字"),
+        ("a\nb\r\tc", r"a\nb\r\tc"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\u202eevil", r"\u202eevil"),
+        ("a\u2028b", r"a\u2028b"),
+        ("x" * 1000, "x" * 297 + "..."),
+    ],
+)
+def test_text_from_outside_cannot_move_the_cursor(text, shown):
+    """Control and direction characters are shown as escapes, and length is limited."""
+    assert wording.printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0s"), (59.9, "59s"), (61, "1m01s"), (3600, "1h00m"), (90_000, "1d01h"), (-5, "0s")],
+)
+def test_spans_have_two_units(seconds, shown):
+    """More would change too often to be read."""
+    assert wording.span(seconds) == shown
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.0004, "0.4 ms"), (0.0377, "38 ms"), (1.25, "1.25 s")])
+def test_latencies_have_three_digits(seconds, shown):
+    """More would be noise."""
+    assert wording.latency(seconds) == shown
