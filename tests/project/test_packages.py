@@ -10,6 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
+MOVED = "scheduler.agent"
+"""A module that says, when it is imported, where its parts are."""
+
 PACKAGES = ("schedule", "scheduler", "timerqueue", "uptime_agent")
 
 
@@ -31,7 +34,7 @@ def public_modules():
         parts = file.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         private = any(part.startswith("_") for part in name.split("."))
-        if not private and (parts[0] != "uptime_agent" or parts[-1] == "__init__") and has_code(file):
+        if not private and (parts[0] != "uptime_agent" or parts[-1] == "__init__") and has_code(file) and name != MOVED:
             yield name
 
 
@@ -79,3 +82,10 @@ def test_public_names_are_sorted_and_exist(name):
     names = module.__all__
     assert list(names) == sorted(set(names), key=in_order_of_kind)
     assert [each for each in names if not hasattr(module, each)] == []
+
+
+@pytest.mark.parametrize("name", [MOVED, f"{MOVED}.checks"])
+def test_a_module_that_moved_says_where_to(name):
+    """Who has written a kind of check reads in one line what to change."""
+    with pytest.raises(ImportError, match=r"import uptime_agent\.checks in place of"):
+        importlib.import_module(name)

@@ -1,0 +1,7 @@
+"""The place where the agent was: an import of it says where it is."""
+
+msg = (
+    "the agent is the package uptime_agent: import uptime_agent.checks in place of scheduler.agent.checks, and "
+    "uptime_agent.testing in place of scheduler.testing.checks"
+)
+raise ImportError(msg, name=__name__)
