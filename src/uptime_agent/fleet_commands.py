@@ -34,7 +34,7 @@ def _read(file: Path) -> Config:
 def doctor(words: tuple[str, ...]) -> None:
     """Run each probe once on TARGET, a [[postgres]] of FILE, and say what works and what is missing.
 
-    Without TARGET say of the server of FILE's store, in PostgreSQL, whether a failover would lose commits: agents need
+    Without TARGET say of the server of FILE's store, in PostgreSQL, whether a failover would lose commits: nodes need
     standbys that commits wait for. Exit code 1 if it would, or if a probe that is on does not work.
     """
     from scheduler import StoreError
@@ -147,9 +147,9 @@ def metrics(words: tuple[str, ...], last: float | None, database: str | None, *,
 
 @click.command()
 @click.argument("where", metavar="FILE|URL")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per agent.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per node.")
 def fleet(where: str, *, as_json: bool) -> None:
-    """Show the agents that have the store of FILE, or the one at URL, and what each of them has.
+    """Show the nodes that have the store of FILE, or the one at URL, and what each of them has.
 
     Exit code 1 if there is none, or if the lease of one has ended.
     """
@@ -161,7 +161,7 @@ def fleet(where: str, *, as_json: bool) -> None:
 
     place = store_place(Path(), os.environ)(where) if "://" in where else _read(Path(where)).store
     if place.dsn is None:
-        end(f"{place} is for one process: agents share a store in PostgreSQL", BAD_USAGE)
+        end(f"{place} is for one process: nodes share a store in PostgreSQL", BAD_USAGE)
     try:
         view = place.fleet_view()
     except NoTables as exc:
@@ -170,7 +170,7 @@ def fleet(where: str, *, as_json: bool) -> None:
         refuse(place, str(exc))
     now = now_here()
     print_lines(fleet_in_json(view) if as_json else fleet_lines(view, now))
-    is_well = view.agents and all(agent.left is None or agent.left > 0 for agent in view.agents)
+    is_well = view.agents and all(node.left is None or node.left > 0 for node in view.agents)
     sys.exit(0 if is_well else FAILED)
 
 
@@ -178,13 +178,13 @@ def fleet(where: str, *, as_json: bool) -> None:
 @click.argument("where", metavar="FILE|URL")
 @click.option("--queue", metavar="ADDRESS", help='The beanstalkd in which the jobs stand: "host:port" or "unix:/path".')
 @click.option("--tube", default="timerqueue", show_default=True, help="Its tube, if several fleets share it.")
-@click.option("--wait", type=Duration(), default="10s", show_default=True, help="How long agents have to answer.")
+@click.option("--wait", type=Duration(), default="10s", show_default=True, help="How long nodes have to answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: bool) -> None:
     """See that each job of a store has its next start, and that somebody has it; mend what is wrong, and say so.
 
-    The store is that of FILE, or the one at URL, in PostgreSQL; with --queue that of programs. Agents may run
-    meanwhile, or none: it takes nothing over and runs no job. Agents audit by themselves too, every five minutes. Exit
+    The store is that of FILE, or the one at URL, in PostgreSQL; with --queue that of programs. Nodes may run
+    meanwhile, or none: it takes nothing over and runs no job. Nodes audit by themselves too, every five minutes. Exit
     code 1 if anything was wrong.
     """
     from scheduler import SchedulerError, StoreError, audit_store

@@ -53,7 +53,7 @@ def worker(  # noqa: PLR0917 - the options, in their order
     """Run jobs of a store that stand in a beanstalkd, beside any number of others that do.
 
     MODULE:NAME is a mapping in a Python module of yours, from the names of tasks to what they call. Jobs are added
-    by your programs; those of tasks that are not in it, and those for agents with other labels than the ones given
+    by your programs; those of tasks that are not in it, and those for nodes with other labels than the ones given
     here, are left to others. Ends by Ctrl-C or SIGTERM.
     """
     import anyio
@@ -67,8 +67,8 @@ def worker(  # noqa: PLR0917 - the options, in their order
     found = tasks_or_end(tasks)
     try:
         options = {"limit": limit, "limits": _limits(limits), "crash_floor": crash_floor}
-        of_agent = {"name": name, "labels": _labels(labels)}
-        made = partial(_scheduler, store, queue, found, tube=tube, of_agent=of_agent, options=options)
+        of_node = {"name": name, "labels": _labels(labels)}
+        made = partial(_scheduler, store, queue, found, tube=tube, of_node=of_node, options=options)
         anyio.run(_serve, made, grace, len(found))
     except StoreError as exc:
         refuse(store, str(exc))
@@ -103,7 +103,7 @@ def _scheduler(
     tasks: Tasks,
     *,
     tube: str,
-    of_agent: Mapping[str, Any],
+    of_node: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Scheduler:
     from scheduler import Scheduler
@@ -115,7 +115,7 @@ def _scheduler(
         end('--store: workers share a store in PostgreSQL, "postgresql://..."', BAD_USAGE)
     made = Scheduler(
         **options,
-        store=PostgresStore(place.dsn, schema=place.schema, shared=True, **of_agent),
+        store=PostgresStore(place.dsn, schema=place.schema, shared=True, **of_node),
         queue=BeanstalkdQueue(queue, tube=tube),
     )
     for each, func in tasks.items():

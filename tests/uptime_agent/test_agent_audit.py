@@ -42,8 +42,8 @@ def test_it_says_what_it_found(store, url):
     found = run(url, "--wait", "1ms")
     assert found.exit_code == 1, found.output
     assert found.stdout.splitlines() == [
-        "2 jobs audited; 1 agent has the store",
-        "left: job 'late' was late, due 1970-01-01T00:00:01.000Z; its agent was asked, and has not answered",
+        "2 jobs audited; 1 node has the store",
+        "left: job 'late' was late, due 1970-01-01T00:00:01.000Z; its node was asked, and has not answered",
         "0 mended, 1 left",
     ]
 

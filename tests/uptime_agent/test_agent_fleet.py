@@ -212,7 +212,7 @@ def test_a_lease_that_has_ended_is_an_exit_code(agent, url, postgres_server, pos
     assert "lease ended" in found.stdout
     one.sharing.leave()
     found = run(url)
-    assert (found.exit_code, found.stdout.splitlines()[0]) == (1, "no agent has the store")
+    assert (found.exit_code, found.stdout.splitlines()[0]) == (1, "no node has the store")
 
 
 def test_an_agent_may_have_a_store_for_itself(agent, url):

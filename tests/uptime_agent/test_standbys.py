@@ -118,7 +118,7 @@ def test_a_role_that_may_not_see_standbys_is_told_what_it_lacks(pair, told, tmp_
 def test_a_server_that_is_a_standby_is_told(pair, tmp_path):
     """As where an address has not moved, or moved to the wrong one."""
     wait_until(lambda: run("fleet", url(pair.standby)).exit_code < 2)  # it has the tables
-    line = "this server is a standby, which takes no commits: no agent can work with it"
+    line = "this server is a standby, which takes no commits: no node can work with it"
     assert run("fleet", url(pair.standby)).stdout.splitlines()[-1] == line
     found = doctor(tmp_path, pair.standby)
     assert (found.exit_code, found.stdout.splitlines()[0]) == (1, "server: a standby")

@@ -22,20 +22,20 @@ WORDS: Final = {
 }
 AND_THEN: Final = {
     Became.MENDED: "",
-    Became.WELL: "; its agent has it, and it waits for its turn",
-    Became.NOT_ANSWERED: "; its agent was asked, and has not answered",
-    Became.WITH_NOBODY: "; there is no agent to ask: the one that starts next sees to it",
+    Became.WELL: "; its node has it, and it waits for its turn",
+    Became.NOT_ANSWERED: "; its node was asked, and has not answered",
+    Became.WITH_NOBODY: "; there is no node to ask: the one that starts next sees to it",
 }
 
 
 def audit_lines(audit: StoreAudit) -> Iterator[str]:
     """Say what was looked at, what was wrong, and what became of it."""
-    agents = "agent has" if audit.agents == 1 else "agents have"
-    yield f"{audit.jobs} jobs audited; {audit.agents or 'no'} {agents} the store"
+    nodes = "node has" if audit.agents == 1 else "nodes have"
+    yield f"{audit.jobs} jobs audited; {audit.agents or 'no'} {nodes} the store"
     if audit.busy:
         yield f"{audit.busy} of {PARTS} parts were left out: another audit was at them"
     for name in audit.buried:
-        yield f"mended: {name or 'an agent'} is gone, and what it had is nobody's now"
+        yield f"mended: {name or 'a node'} is gone, and what it had is nobody's now"
     if audit.free:
         yield f"left: {audit.free} shards are nobody's"
     for became in Became:

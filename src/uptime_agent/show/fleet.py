@@ -1,4 +1,4 @@
-"""The agents that have a store, for people and for programs."""
+"""The nodes that have a store, for people and for programs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LOSES: Final = "a failover loses the last commits, and ticks may run twice"
 def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
     """Say who is there, and what is open."""
     if not view.agents:
-        yield "no agent has the store"
-    for agent in view.agents:
-        yield _line(agent, now)
-    if view.free and any(agent.left is not None for agent in view.agents):
+        yield "no node has the store"
+    for node in view.agents:
+        yield _line(node, now)
+    if view.free and any(node.left is not None for node in view.agents):
         yield f"{view.free} of {SHARDS} shards are nobody's"
     for where, jobs in view.waiting.items():
         yield f"{jobs} jobs wait: {lack_text(where)}"
@@ -29,7 +29,7 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
     for loan in view.loans:
         yield _loan(loan)
     if view.requests:
-        yield f"{view.requests} requests to other agents are not done"
+        yield f"{view.requests} requests to other nodes are not done"
     if view.server is not None:
         yield from risks(view.server)
 
@@ -37,7 +37,7 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
 def risks(server: StoreServer) -> Iterator[str]:
     """Say what of a store its server would lose in a failover, if anything."""
     if server.is_standby:
-        yield "this server is a standby, which takes no commits: no agent can work with it"
+        yield "this server is a standby, which takes no commits: no node can work with it"
         return
     for standby in server.standbys:
         if standby.is_waited_for is None:
@@ -49,11 +49,11 @@ def risks(server: StoreServer) -> Iterator[str]:
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Say of each agent what is known of it, as one object; then of each that has gone, of who has which units, of jobs
+    """Say of each node what is known of it, as one object; then of each that has gone, of who has which units, of jobs
     that wait for labels, and of the server if it has standbys, or is one.
     """
-    for agent in view.agents:
-        yield json.dumps(asdict(agent) | {"labels": dict(agent.labels)}, ensure_ascii=False)
+    for node in view.agents:
+        yield json.dumps(asdict(node) | {"labels": dict(node.labels)}, ensure_ascii=False)
     for over in view.hand_overs:
         yield json.dumps({"hand_over": asdict(over)}, ensure_ascii=False)
     for loan in view.loans:
@@ -68,24 +68,24 @@ def _name(standby: Standby) -> str:
     return f"standby {standby.name}" if standby.name else "a standby"
 
 
-def _line(agent: AgentRow, now: datetime) -> str:
-    hours = (now - datetime.fromtimestamp(agent.opened_us / 1e6, UTC)).total_seconds() / 3600
-    words = [f"{agent.name}: incarnation {agent.epoch}, for {hours:.1f} h"]
-    if agent.left is None:
+def _line(node: AgentRow, now: datetime) -> str:
+    hours = (now - datetime.fromtimestamp(node.opened_us / 1e6, UTC)).total_seconds() / 3600
+    words = [f"{node.name}: incarnation {node.epoch}, for {hours:.1f} h"]
+    if node.left is None:
         words.append("has the store for itself")
     else:
-        lease = f"lease {agent.left:.1f} s" if agent.left > 0 else f"lease ended {-agent.left:.1f} s ago"
-        words += [lease, f"{agent.shards} of {SHARDS} shards with {agent.jobs} jobs", f"format {agent.format}"]
-    if agent.lag > 0:
-        words.append(f"{agent.lag:.1f} s behind")
-    words += [f"{name}={value}" for name, value in sorted(agent.labels.items())]
-    if agent.skew is not None:
-        clock = f"clock {abs(agent.skew):.3f} s {'ahead' if agent.skew > 0 else 'behind'}"
-        words.append(f"{clock}: too far, so others have its shards" if agent.is_off else clock)
-    if agent.connections is not None:
-        words.append("1 connection" if agent.connections == 1 else f"{agent.connections} connections")
-    if agent.version is not None:
-        words.append(f"timerqueue {agent.version}")
+        lease = f"lease {node.left:.1f} s" if node.left > 0 else f"lease ended {-node.left:.1f} s ago"
+        words += [lease, f"{node.shards} of {SHARDS} shards with {node.jobs} jobs", f"format {node.format}"]
+    if node.lag > 0:
+        words.append(f"{node.lag:.1f} s behind")
+    words += [f"{name}={value}" for name, value in sorted(node.labels.items())]
+    if node.skew is not None:
+        clock = f"clock {abs(node.skew):.3f} s {'ahead' if node.skew > 0 else 'behind'}"
+        words.append(f"{clock}: too far, so others have its shards" if node.is_off else clock)
+    if node.connections is not None:
+        words.append("1 connection" if node.connections == 1 else f"{node.connections} connections")
+    if node.version is not None:
+        words.append(f"timerqueue {node.version}")
     return ", ".join(words)
 
 
@@ -100,7 +100,7 @@ def _hand_over(over: HandOver) -> str:
 
 
 def _loan(loan: Loan) -> str:
-    who = f"an agent that has died (incarnation {loan.epoch})" if loan.agent is None else loan.agent
+    who = f"a node that has died (incarnation {loan.epoch})" if loan.agent is None else loan.agent
     of = "" if loan.size is None else f" of {loan.size}"
     words = f"limit {loan.limit}: {who} has {loan.units}{of} units"
     if loan.waiting:
