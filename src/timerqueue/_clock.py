@@ -1,4 +1,4 @@
-"""The only source of real time and of randomness. Everything else is given a Clock and a Random."""
+"""The only source of real time and of randomness. All other code is given a Clock and a Random."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ import anyio
 from ._wake import Wake, make_wake
 
 Random = Callable[[], float]
-"""Answers another number in [0, 1) at each call."""
+"""Returns another number in [0, 1) at each call."""
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def system_random() -> Random:
-    """Return a source of random numbers that nobody can foresee."""
+    """Return a source of unpredictable random numbers."""
     return random.SystemRandom().random
 
 
 def seeded_random(seed: int) -> Random:
-    """Return a source of random numbers that gives the same numbers for the same seed."""
-    return random.Random(seed).random  # noqa: S311 - nothing secret hangs on it
+    """Return a source of random numbers that are the same for the same seed."""
+    return random.Random(seed).random  # noqa: S311 - no secret depends on it
 
 
 def boottime() -> float:
-    """Return seconds that count while the machine sleeps, too, where it tells: for what is ours only for a time."""
+    """Return seconds that count while the machine sleeps, too, where it tells. For leases."""
     return time.clock_gettime(_CLOCK)
 
 
 class Clock(Protocol):
-    """A clock is what a queue, a pool and a scheduler know of time. SystemClock is real, testing.ManualClock for tests.
+    """A clock is what a queue, a pool and a scheduler know of time: SystemClock, or testing.ManualClock in tests.
 
-    If a clock wakes its waits when it is set, it may say so with a true `announces_steps`. Others are checked at times.
+    A clock that wakes its waits when it is set may say so with a true `announces_steps`. Others are checked now and
+    then.
     """
 
     def monotonic(self) -> float:
@@ -57,7 +58,7 @@ class SystemClock:
     __slots__ = ("monotonic", "wall")
 
     def __init__(self) -> None:
-        # Bound once: a method of our own around each would double the cost of the most frequent call there is.
+        # Bound once: a method around each would double the cost of the most frequent call of all.
         self.monotonic = time.monotonic
         self.wall = time.time
 

@@ -6,7 +6,7 @@ class TimerQueueError(Exception):
 
 
 class LifecycleError(TimerQueueError, RuntimeError):
-    """Something was started a second time, used after it had stopped, or used in a fork of its process."""
+    """Something was started twice, used after it had stopped, or used in a fork of its process."""
 
 
 class UnknownLimit(TimerQueueError, LookupError):

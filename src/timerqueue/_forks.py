@@ -1,8 +1,8 @@
-"""Forks: what a process has made works in that process alone.
+"""Forks: an object works only in the process that made it.
 
-A forked child has copies of all objects of its parent, and one thread. No loop runs there, a lock may be held by a
-thread that does not exist, and connections are shared with the parent. So the copy refuses: in the child each of its
-parts is replaced by one that raises, whatever is asked of it. Nothing is looked at while no fork happens.
+A forked child has copies of all objects of its parent, and one thread. No loop runs there, a missing thread may hold a
+lock, and connections are shared with the parent. So each part of a copy is replaced by a LeftBehind, which raises.
+Nothing is checked while no fork happens.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ RECIPE: Final = (
 
 
 class LeftBehind:
-    """A part of the parent's, as it stands in a forked child: whatever it is asked for, it raises.
+    """A part of the parent's object, as a forked child sees it: any use raises `error`, a LifecycleError.
 
-    `error`: the class of what it raises, a LifecycleError. `kept`: the parts, so that none is closed in the child.
+    `kept`: the real parts, so that none is closed in the child.
     """
 
     def __init__(self, what: str, process: int, error: type[LifecycleError], kept: dict[str, Any]) -> None:
@@ -41,14 +41,14 @@ class LeftBehind:
 
 
 class Resident:
-    """The base of what is used in one process only: call `_bind_to_process` in the process that it is for."""
+    """The base of objects for one process: call `_bind_to_process` in that process."""
 
     def _bind_to_process(self, what: str, *keep: str, error: type[LifecycleError] = LifecycleError) -> None:
-        """Let copies in forked children raise `error`. `what`: its name for people. `keep`: parts that stay."""
+        """Make copies in forked children raise `error`. `what`: its name for people. `keep`: parts that stay."""
         _residents[self] = (what, keep, error)
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
-        """Become a copy that refuses, and has nothing to close. It is called in a forked child."""
+        """Become a copy that refuses and has nothing to close. Called in a forked child."""
         vars(self).update(dict.fromkeys(vars(self).keys() - keep, left))
         if hasattr(type(self), "close"):
             vars(self)["close"] = _nothing
@@ -67,7 +67,6 @@ _process = os.getpid()
 
 
 def _leave_all() -> None:
-    """This is a child: let all that is the parent's refuse."""
     global _process
     parent, _process = _process, os.getpid()
     residents = list(_residents.items())

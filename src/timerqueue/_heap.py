@@ -1,17 +1,15 @@
-"""TimerHeap: entries in order of their due time. Pure: it is told what time it is.
+"""TimerHeap: entries in the order of their due times. Pure: callers say what time it is.
 
-A heap of single entries costs about 4 us per entry to empty once it holds 100,000, nearly all of it cache
-misses. So the heap here is one of *slots*: a slot gathers the entries of a sixteenth of a second, unsorted, and
-only the numbers of the slots stand in the `heapq`. When its time has come a slot is opened: sorted once, by C code,
-and appended to the one list of opened entries, from whose front everything due is cut in one slice. What arrives
-later for a time that is already open is inserted into that list.
+A heap of 100,000 single entries costs about 4 us per entry to empty, nearly all of it cache misses. So this heap holds
+*slots*. A slot gathers the entries of a sixteenth of a second, unsorted; only the slots' numbers are in a `heapq`. When
+its time has come, C code sorts a slot once and appends it to the list of opened entries. Everything due is one slice of
+that list's front. An entry pushed for an open slot is inserted into the list.
 
-Three rules keep it correct, each held by a test in tests/timerqueue/test_heap.py:
-- An entry's due time is never changed while the opened list refers to it (the list's order rests on it).
-- Sorting is stable and insertion goes after equals, so entries due at the same instant keep the order of their pushes.
-- Cancelling takes an entry out of its slot where it is found at once: in a small slot, and near the end of one that
-  happens to be in order, as those are that timeouts are pushed to. Elsewhere, and in the opened list, it only marks. A
-  mark is dropped when its slot opens, or when marks outnumber what lives (`_compact`).
+Three rules keep the heap correct. tests/timerqueue/test_heap.py holds each:
+- An entry's due time never changes while the opened list refers to the entry, because the list is ordered by it.
+- Sorting is stable and insertion goes after equals. So entries due at the same instant keep the order of their pushes.
+- Cancelling removes an entry that is quickly found: in a small slot, or near the end of a sorted one, as timeouts are.
+  Any other cancelled entry is only marked. Marks are dropped when the slot opens or when they outnumber live entries.
 """
 
 from __future__ import annotations
@@ -23,28 +21,26 @@ from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 SLOT_WIDTH: Final = 0.0625
-"""Seconds.
-
-Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls nobody.
+"""Seconds. Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls no task.
 """
 
 SMALL: Final = 64
-"""A closed slot of at most so many entries is searched for one that is cancelled."""
+"""A cancelled entry is searched for in a closed slot of at most this many entries."""
 
 NEAR: Final = 2_048
-"""So many entries may have to move up when one is taken out from among them."""
+"""At most this many entries move up when one is removed."""
 
-# What `Entry.slot` may say besides the number of a slot.
+# Values of `Entry.slot` other than the number of a slot.
 OUT: Final = float("-inf")
-"""Neither due nor waiting: never pushed, cancelled, or already fired."""
+"""Not in a heap: never pushed, cancelled, or fired already."""
 GHOST: Final = float("inf")
-"""Cancelled while opened: the opened list still refers to it."""
+"""Cancelled while open: the opened list still refers to the entry."""
 
 _due_of = attrgetter("due")
 
 
 class Entry:
-    """An entry can stand in a TimerHeap, in one place at a time. `due` is in seconds, and only the heap writes it."""
+    """An entry can be in one TimerHeap at a time. `due` is in seconds, and only the heap writes it."""
 
     __slots__ = ("due", "slot")
 
@@ -59,16 +55,16 @@ class Entry:
 
 
 _NOBODY: Final[Any] = Entry()
-"""A mark that stands for no entry."""
+"""Stands for no entry in a slot."""
 
 E = TypeVar("E", bound=Entry)
 
 
 class TimerHeap(Generic[E]):
-    """A heap of entries by due time; ties stay in the order in which they were pushed.
+    """A heap of entries by due time; ties keep the order of their pushes. Not safe for threads.
 
-    push is O(1) for the future and O(log n) for a slot that is open already, pop_due is O(log n) and a slice, cancel is
-    O(1). Sorting adds O(log n) per entry, in C. The heap is not safe for threads: its owner sees to that.
+    push is O(1) for a future slot and O(log n) for an open one, cancel is O(1), pop_due is O(log n) and a slice.
+    Sorting adds O(log n) per entry, in C.
     """
 
     def __init__(self, slot_width: float = SLOT_WIDTH) -> None:
@@ -78,13 +74,13 @@ class TimerHeap(Generic[E]):
         self._opened: list[E] = []  # sorted by due
         self._opened_until = OUT  # number of the newest slot opened so far
         self._live = 0
-        self._marks = 0  # references to entries that were cancelled or pushed elsewhere
+        self._marks = 0  # references to entries that were cancelled or pushed again elsewhere
 
     def __len__(self) -> int:
         return self._live
 
     def push(self, entry: E, due: float) -> None:
-        """Let `entry` be due at `due` seconds. Raises ValueError if it waits already: use `reschedule` to move it."""
+        """Add `entry`, due at `due` seconds. Raises ValueError if it waits already: `reschedule` moves it."""
         if entry.slot != OUT:
             if entry.slot != GHOST:
                 msg = f"{entry!r} is waiting already: reschedule it"
@@ -103,11 +99,11 @@ class TimerHeap(Generic[E]):
             heappush(self._numbers, number)
 
     def push_all(self, entries: Sequence[E], dues: Sequence[float]) -> None:
-        """Push many entries, mostly without a call for each."""
+        """Push many entries, most of them without a call for each."""
         width, slots, known, slot = self._width, self._slots, OUT, None
         for entry, due in zip(entries, dues, strict=True):
             number = due // width
-            if number != known:  # a slot that is open already is not among `_slots`
+            if number != known:  # an open slot is not in `_slots`
                 known, slot = number, slots.get(number)
             if slot is None or entry.slot != OUT:
                 self.push(entry, due)
@@ -115,12 +111,12 @@ class TimerHeap(Generic[E]):
                 slot = slots.get(number)
             else:
                 entry.due = due
-                entry.slot = known  # the same float for all of them
+                entry.slot = known  # one float object for all of them
                 slot.append(entry)
         self._live += len(entries)
 
     def cancel(self, entry: E) -> bool:
-        """Take `entry` out. False if it was not waiting."""
+        """Remove `entry`. False if it was not waiting."""
         number = entry.slot
         if number in (OUT, GHOST):
             return False
@@ -136,14 +132,14 @@ class TimerHeap(Generic[E]):
         return True
 
     def reschedule(self, entry: E, due: float) -> bool:
-        """Move a waiting entry to `due`, behind what is already due then. False if it was not waiting."""
+        """Move a waiting entry to `due`, after the entries already due then. False if it was not waiting."""
         if not self.cancel(entry):
             return False
         self.push(entry, due)
         return True
 
     def pop_due(self, now: float, at_most: int | None = None) -> list[E]:
-        """Take out what is due at `now` (`due <= now`), earliest first, and no more than `at_most`; the rest stays."""
+        """Remove and return the entries with `due <= now`, earliest first, at most `at_most`; the others stay."""
         while self._numbers and self._numbers[0] * self._width <= now:
             self._open_next_slot()
         batch: list[E] = []
@@ -155,10 +151,7 @@ class TimerHeap(Generic[E]):
         return batch
 
     def next_due(self) -> float | None:
-        """Return a time before which no entry is due, or None if there is no entry.
-
-        After cancelling, that time may be earlier than the earliest entry.
-        """
+        """Return a time before which no entry is due; None if the heap is empty. After a cancel it may be too early."""
         self._drop_leading_ghosts()
         if self._opened:
             return self._opened[0].due
@@ -171,7 +164,7 @@ class TimerHeap(Generic[E]):
         return min(entries, key=_due_of).due if entries else number * self._width
 
     def _cut_due(self, now: float, at_most: int | None) -> list[E]:
-        """Cut what is due from the front of the opened list, cancelled entries included."""
+        """Cut the due entries from the front of the opened list, cancelled ones included."""
         opened = self._opened
         if not opened or opened[0].due > now:
             return []
@@ -183,12 +176,11 @@ class TimerHeap(Generic[E]):
         return part
 
     def _take_out(self, entry: E, slot: list[E]) -> None:
-        """Let a closed slot hold a cancelled entry no longer, or only as a mark."""
         count = len(slot)
-        if count == 1:  # its number stands in `_numbers`, so it is not to be empty
+        if count == 1:  # the slot must not be empty: its number is in `_numbers`
             slot[0] = _NOBODY
             self._marks += 1
-        elif slot[-1] is entry:  # taken back soon after its push
+        elif slot[-1] is entry:  # cancelled soon after its push
             slot.pop()
         elif slot[index := bisect_left(slot, entry.due, max(0, count - NEAR), count - 1, key=_due_of)] is entry:
             del slot[index]
@@ -215,8 +207,8 @@ class TimerHeap(Generic[E]):
         self._opened += entries
 
     def _without_marks(self, entries: list[E], number: float) -> list[E]:
-        """Without what was cancelled or moved away. An entry that came back counts from its last push."""
-        if len(entries) == 1:  # as in most slots when there are few entries or long intervals
+        """Drop cancelled and moved entries. An entry that came back counts from its last push."""
+        if len(entries) == 1:  # most slots, when entries are few or intervals long
             if entries[0].slot == number:
                 return entries
             self._marks -= 1
@@ -235,7 +227,7 @@ class TimerHeap(Generic[E]):
         return True
 
     def _expel(self, entry: E) -> None:
-        """Remove a cancelled entry from the opened list now, because its due time is about to change."""
+        """Remove a cancelled entry from the opened list now: its due time is about to change."""
         index = self._opened.index(entry, bisect_left(self._opened, entry.due, key=_due_of))
         del self._opened[index]
         self._forget_ghost(entry)

@@ -21,7 +21,7 @@ class LifecycleState(enum.Enum):
 class Lifecycle(Resident):
     """A state that any thread may read, and that only moves forward. In a fork of its process it is STOPPED.
 
-    `start` and `stop` compare and set under one lock, so that only one of several racing callers wins.
+    `start` and `stop` compare and set under one lock, so only one of several racing callers wins.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,7 +30,7 @@ class Lifecycle(Resident):
         self._state = LifecycleState.PRE_RUNNING
         self._left: LeftBehind | None = None
         self.failure: Exception | None = None
-        """What has ended it, if it did not end by itself."""
+        """The error that ended it, if one did."""
         self._bind_to_process(name)
 
     @property
@@ -44,25 +44,25 @@ class Lifecycle(Resident):
         self._left = left
 
     def start(self) -> None:
-        """Move to RUNNING. Raises LifecycleError if it runs already, has run, or was stopped before it ran."""
+        """Move to RUNNING. Raises LifecycleError if it runs, has run, or was stopped before it ran."""
         self.refuse_in_fork()
         if not self._move({LifecycleState.PRE_RUNNING}, LifecycleState.RUNNING):
             msg = f"this {self._name} is {self._state.value} and cannot be started: it runs once, so make a new one"
             raise LifecycleError(msg)
 
     def stop(self) -> bool:
-        """Move to STOPPED. True for the one caller whose call did it."""
+        """Move to STOPPED. True for the one call that did it."""
         return self._move({LifecycleState.PRE_RUNNING, LifecycleState.RUNNING}, LifecycleState.STOPPED)
 
     def refuse_if_stopped(self, what: str) -> None:
-        """Raise LifecycleError when nothing may be added any more."""
+        """Raise LifecycleError if it has stopped. `what`: the refused act, for the message."""
         if self._state is LifecycleState.STOPPED:
             self.refuse_in_fork()
             msg = f"cannot {what}: this {self._name} has stopped"
             raise LifecycleError(msg)
 
     def refuse_in_fork(self) -> None:
-        """Raise LifecycleError in a fork of the process that it belongs to."""
+        """Raise LifecycleError in a fork of its process."""
         if self._left is not None:
             self._left.refuse()
 

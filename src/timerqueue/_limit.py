@@ -1,4 +1,4 @@
-"""One limit: its units, the lines of work that wait for them, and the limit whose units somebody else lends."""
+"""One limit, the lines of work that wait for its units, and the limit whose units are lent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ C = TypeVar("C", bound=Claim)
 class LimitStatistics:
     """The counts of one limit at one moment.
 
-    `size`: math.inf if there is no limit. `waiting`: how much work this limit refused when it was last asked.
+    `size`: math.inf if unlimited. `waiting`: how much work the limit refused when last asked.
     """
 
     size: float
@@ -37,43 +37,40 @@ class LimitStatistics:
 
 @define(eq=False)
 class Limit:
-    """A named number of units."""
-
     size: float
     is_family_member: bool = False
     used: int = 0
     parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
     """heapq of the lines that found no room here, by the rank of their heads."""
     stranded: list[Line[Any]] = field(factory=list)
-    """Lines that need more units than there are since the limit was made smaller. They hold up nobody."""
+    """Lines that need more units than a shrunken limit has. They hold up no other line."""
 
     def has_room(self, units: int) -> bool:
         return self.used + units <= self.size
 
     def is_idle(self) -> bool:
-        """Whether nobody holds or wants anything of it."""
         return not self.used and self.best_parked() is None and not any(line.queue for line in self.stranded)
 
     def best_parked(self) -> Rank | None:
-        """The best rank that really waits here."""
+        """Return the best rank that waits here, after dropping outdated entries."""
         while self.parked and not self.parked[0][1].stands_at(self, self.parked[0][0]):
             heappop(self.parked)
         return self.parked[0][0] if self.parked else None
 
 
 class Lender(Protocol):
-    """Who lends a pool the units of limits that it shares with other pools. On the thread of its event loop."""
+    """Lends a pool the units of limits that several pools share. Called on the thread of the pool's event loop."""
 
     def usable(self, name: str) -> int:
-        """How many units of that limit may be in use here now."""
+        """Return how many units of that limit may be in use here now."""
 
     def refused(self, name: str) -> None:
-        """Take note that work wants more of that limit than may be in use."""
+        """Note that work wants more units of that limit than may be in use."""
 
 
 @define(eq=False, kw_only=True)
 class LentLimit(Limit):
-    """A limit that is shared with others: of its `size` there are here only those units that are lent to us."""
+    """A shared limit: of its `size`, only the units lent to this pool may be used here."""
 
     name: str
     lender: Lender
@@ -87,15 +84,13 @@ class LentLimit(Limit):
 
 @define(eq=False)
 class Line(Generic[C]):
-    """Work that waits with the same needs."""
-
     needs: Needs
     queue: list[tuple[Rank, C]] = field(factory=list)
     """heapq by rank. Cancelled work stays until it comes to the front."""
     place: Limit | None = None
-    """Where it is parked; None: among the open lines."""
+    """Where the line is parked; None: among the open lines."""
     key: Rank = (math.inf, 0)
-    """The rank under which it stands in its place. An entry of another rank there is out of date."""
+    """The rank under which the line is in its place. An entry of another rank there is outdated."""
     refusals: int = 0
     cancelled: int = 0
 
@@ -106,7 +101,6 @@ class Line(Generic[C]):
         return sum(claim.is_waiting for _, claim in self.queue)
 
     def compact(self) -> None:
-        """Let go of cancelled work that stands behind what waits."""
         self.queue = [(rank, claim) for rank, claim in self.queue if claim.is_waiting]
         heapify(self.queue)
         self.cancelled = 0
@@ -118,7 +112,7 @@ class Line(Generic[C]):
         return self.queue[0][0] if self.queue else None
 
     def best(self, most: int) -> list[Rank]:
-        """The ranks of the first `most` that wait, best first."""
+        """Return the ranks of the first `most` that wait, best first."""
         queue, found = self.queue, list[Rank]()
         next_ones = [(queue[0][0], 0)] if queue else []
         while next_ones and len(found) < most:

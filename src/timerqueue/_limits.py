@@ -1,13 +1,13 @@
-"""Who may start: one capacity, named limits, and the lines of work that wait for room in them.
+"""Which work may start: one capacity, named limits, and the lines of work that wait for room.
 
 All or nothing: work takes every unit that it needs, or waits holding none, so nothing can deadlock. Work with the same
-needs stands in one *line*, best rank first. A line whose head could start is *open*; a line that met a full limit is
-*parked* there and is looked at again only when that limit has room, so a full target costs the others nothing.
+needs waits in one *line*, best rank first. A line whose head could start is *open*. A line refused by a full limit is
+*parked* there until that limit has room, so a full target costs other lines nothing.
 
-Order within one limit is strict: what parked there with a better rank goes first, even if it is heavier. Work that
-needs several limits could still be passed over for ever while they are never free together, so after `PATIENCE`
-refusals its line holds a reservation: until it has started, nobody else may take from the limits that it needs.
-One line at a time holds one, and it holds no units, so this cannot deadlock either.
+Order within one limit is strict: a parked line with a better rank goes first, even if it needs more units. A line that
+needs several limits could wait for ever, if those are never free together. So after `PATIENCE` refusals it holds a
+reservation: until it starts, no other line may take units of its limits. Only one line at a time holds a reservation,
+and it holds no units, so this cannot deadlock either.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATIENCE: Final = 8
 
 
 class Limits(Generic[C]):
-    """The accounts of a pool. Knows ranks and units; knows nothing of tasks or time."""
+    """The accounts of a pool. They know ranks and units, not tasks or time."""
 
     def __init__(self, capacity: float, limits: Mapping[str, float]) -> None:
         self.capacity = capacity
@@ -40,14 +40,12 @@ class Limits(Generic[C]):
         self._lent: Collection[str] = ()
         self._rest: Collection[str] = ()
         self._begun: set[C] = set()
-        """Work that has begun, whose units rest from then on."""
+        """Work that has begun with units that are paced."""
         self.plain: PlainLine[C] = PlainLine()
-        """The work that needs capacity alone: the same as a line, without what lines cost."""
+        """The work that needs capacity alone: a cheaper line."""
         self.waiting = 0
-        """How much work waits for room."""
 
     def check(self, needs: Needs) -> None:
-        """Raise UnknownLimit or ValueError for needs that could never be met here."""
         for name, units in needs:
             if units > self._size_of(name):
                 msg = f"limit {name!r} has {self._size_of(name):g} units and never room for {units}"
@@ -57,7 +55,7 @@ class Limits(Generic[C]):
                 raise ValueError(msg)
 
     def take(self, claim: C) -> bool:
-        """Take what it needs, now, if it overtakes nobody. False: it has to `wait`."""
+        """Take all units that the work needs, if it overtakes no other. False: it has to `wait`."""
         if self.used >= self.capacity or self.open_lines or self.plain:
             return False
         if claim.needs:
@@ -72,7 +70,7 @@ class Limits(Generic[C]):
         return True
 
     def wait(self, claim: C, rank: Rank) -> None:
-        """Stand in line. `admit` gives it out when there is room."""
+        """Join a line. `admit` gives the work out when there is room."""
         self.waiting += 1
         if not claim.needs:
             self.plain.push(rank, claim)
@@ -86,7 +84,7 @@ class Limits(Generic[C]):
             self._look_again(line.needs)
 
     def forget(self, claim: C) -> None:
-        """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
+        """Drop waiting work that was cancelled (`is_waiting` is False). Others may have room: call `admit` next."""
         self.waiting -= 1
         if not claim.needs:
             self.plain.cancelled()
@@ -98,7 +96,7 @@ class Limits(Generic[C]):
         self._head_may_differ(line)
 
     def withdraw(self, claim: C) -> None:
-        """Forget work that may `wait` again: nothing of it is left, at the cost of a walk along its line."""
+        """Remove waiting work that may `wait` again, at the cost of a walk along its line."""
         self.waiting -= 1
         if not claim.needs:
             self.plain.remove(claim)
@@ -108,7 +106,6 @@ class Limits(Generic[C]):
         self._head_may_differ(line)
 
     def _head_may_differ(self, line: Line[C]) -> None:
-        """Something has gone from it."""
         head = line.head()
         if head is None:
             self._close(line)
@@ -117,7 +114,6 @@ class Limits(Generic[C]):
             self._look_again(line.needs)
 
     def give_back(self, claim: C) -> None:
-        """Return everything that it took."""
         self.used -= 1
         if claim.needs:
             needs = claim.needs
@@ -127,7 +123,7 @@ class Limits(Generic[C]):
             self.rested(needs)
 
     def begins(self, claim: C) -> Needs:
-        """Work begins: those of its units that rest are `rested` when that is over, whenever it ends. Return them."""
+        """Note that work begins, and return those of its units that `rested` will return, whenever the work ends."""
         resting = tuple(need for need in claim.needs if self.rests(need[0]))
         if resting:
             self._begun.add(claim)
@@ -139,7 +135,7 @@ class Limits(Generic[C]):
         self._look_again(needs)
 
     def admit(self) -> Iterator[C]:
-        """Give out, best first, all the waiting work for which there is room, each with its units taken."""
+        """Yield, best first, all waiting work for which there is room, with its units taken."""
         while self.used < self.capacity:
             if self.plain and (not self.open_lines or self.plain.head() < self.open_lines[0][0]):
                 claim = self.next_plain()
@@ -159,11 +155,10 @@ class Limits(Generic[C]):
         return claim
 
     def pieces(self) -> int:
-        """How many pieces of work wait for room, those of a bundle counted one by one. Any thread."""
+        """Count the pieces of work that wait for room, each piece of a bundle too. Any thread."""
         return self.waiting + sum(claim.size - 1 for claim in self.plain.works())
 
     def clear(self) -> list[C]:
-        """Forget and answer everything that waits."""
         of_lines = [claim for line in self._lines.values() for _, claim in line.queue if claim.is_waiting]
         claims = [*self.plain.clear(), *of_lines]
         self._lines.clear()
@@ -176,7 +171,6 @@ class Limits(Generic[C]):
         return claims
 
     def resize(self, capacity: float | None, limits: Mapping[str, float]) -> None:
-        """Change sizes. What runs is not disturbed: a limit made smaller drains."""
         if capacity is not None:
             self.capacity = capacity
         self._sizes.update(limits)
@@ -191,29 +185,26 @@ class Limits(Generic[C]):
             limit.parked.clear()
 
     def lend(self, names: Collection[str], lender: Lender) -> None:
-        """Have the units of these limits, families too, from a lender. Before anything has used them."""
         self._lent, self._lender = names, lender
 
     def let_rest(self, names: Collection[str]) -> None:
-        """Let the units of these limits, families too, rest from the begin of work on."""
         self._rest = names
 
     def rests(self, name: str) -> bool:
-        """Whether the units of that limit rest."""
         return bool(self._rest) and self._of(name) in self._rest
 
     def look_again(self, names: Collection[str]) -> None:
-        """Units of these limits have come: open the lines whose turn it is. Call `admit` next."""
+        """Open the lines whose turn it is, after units of these limits have come. Call `admit` next."""
         self._look_again(tuple((name, 1) for name in names))
 
     def used_of(self, name: str) -> int:
-        """How many units of that limit are in use."""
         limit = self._limits.get(name)
         return 0 if limit is None else limit.used
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[Rank], int]]:
-        """Of each line that needs a lent limit and meets no other that is full: its needs, the ranks of the first
-        `most` that wait in it, and how many it holds, those that were cancelled too.
+        """Yield each line that waits for a lent limit and for no other full one.
+
+        Of a line: its needs, the ranks of the first `most` that wait, and how much work it holds, cancelled included.
         """
         for line in self._lines.values():
             place = line.place
@@ -222,15 +213,13 @@ class Limits(Generic[C]):
                 yield line.needs, line.best(most), len(line.queue)
 
     def held_up(self) -> int:
-        """How much work waits for units of a named limit that is full."""
         return sum(len(line.queue) - line.cancelled for line in self._lines.values() if line.place is not None)
 
     def is_lent(self, name: str) -> bool:
-        """Whether the units of that limit are lent."""
         return bool(self._lent) and self._of(name) in self._lent
 
     def statistics(self) -> dict[str, LimitStatistics]:
-        """By name: every limit that is not a family, and the members of families that are in use."""
+        """Return the counts by name: of limits that are no family, and of family members in use."""
         named = {
             name: LimitStatistics(size, 0, 0) for name, size in list(self._sizes.items()) if not name.endswith(":*")
         }
@@ -241,7 +230,7 @@ class Limits(Generic[C]):
         return named
 
     def _next_of_lines(self) -> C | None:
-        """Look at the best open line. None: it had nothing to give out, and stands elsewhere now."""
+        """Start the head of the best open line. None: it could not start, and the line has moved."""
         key, line = heappop(self.open_lines)
         if not line.stands_at(None, key):
             return None
@@ -257,7 +246,6 @@ class Limits(Generic[C]):
         return None
 
     def _of(self, name: str) -> str:
-        """Under which name that limit was given: its own, or that of its family."""
         return name if name in self._sizes else f"{name.partition(':')[0]}:*"
 
     def _size_of(self, name: str) -> float:

@@ -1,4 +1,4 @@
-"""Needs: of which limits a piece of work takes how many units."""
+"""Needs: how many units of which limits a piece of work takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def needs_of(needs: str | Iterable[str] | Mapping[str, int]) -> Needs:
-    """One name, several, or a mapping of names to units, in the one form in which equal needs are equal."""
+    """Normalise needs given as one name, several names, or a mapping of names to units.
+
+    Raises TypeError for another type, ValueError for units that are not whole numbers from 1.
+    """
     if not needs:
         return ()
     if isinstance(needs, str):

@@ -1,7 +1,7 @@
-"""The line of work that needs capacity and no named limit: nearly all there is.
+"""The line of work that needs capacity and no named limit: nearly all work.
 
-What comes in the order of its rank is appended to a deque, and taken from its front: that costs next to nothing, and is
-how work comes as long as nobody gives priorities. Only what overtakes goes through a heap.
+Work that comes in the order of its rank, as it does without priorities, is appended to a deque. That costs almost
+nothing. Only work that overtakes goes through a heap.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from heapq import heapify, heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
 
 COMPACT_ABOVE: Final = 100
-"""Below this many pieces of cancelled work in a line compacting it is not worth the walk."""
+"""With fewer pieces of cancelled work, compacting a line is not worth the walk."""
 
 Rank = tuple[float, int]
-"""Smaller goes first. The second part is a sequence number: no two are equal."""
+"""Smaller goes first. The second part is a sequence number: no two ranks are equal."""
 
 
 class Waiting(Protocol):
@@ -27,7 +27,7 @@ W = TypeVar("W", bound=Waiting)
 
 
 class PlainLine(Generic[W]):
-    """Work by rank. What was cancelled (`is_waiting` is False) stays until it comes to the front."""
+    """Work by rank. Cancelled work (`is_waiting` is False) stays until it comes to the front."""
 
     __slots__ = ("_cancelled", "_in_order", "_overtaking")
 
@@ -47,14 +47,13 @@ class PlainLine(Generic[W]):
             heappush(self._overtaking, (rank, work))
 
     def head(self) -> Rank:
-        """The best rank. There must be some."""
         in_order, overtaking = self._in_order, self._overtaking
         if overtaking and (not in_order or overtaking[0] < in_order[0]):
             return overtaking[0][0]
         return in_order[0][0]
 
     def pop(self) -> W | None:
-        """Take out the best. None: it was cancelled, or there is none."""
+        """Remove the best work. None: it was cancelled, or the line is empty."""
         in_order, overtaking = self._in_order, self._overtaking
         if overtaking and (not in_order or overtaking[0] < in_order[0]):
             work = heappop(overtaking)[1]
@@ -68,7 +67,7 @@ class PlainLine(Generic[W]):
         return None
 
     def cancelled(self) -> None:
-        """One that stands here does not wait any more."""
+        """Note that work in the line was cancelled; compact the line if most of it was."""
         self._cancelled += 1
         if self._cancelled > COMPACT_ABOVE and self._cancelled * 2 > len(self._in_order) + len(self._overtaking):
             self._in_order = deque(entry for entry in self._in_order if entry[1].is_waiting)
@@ -77,17 +76,16 @@ class PlainLine(Generic[W]):
             self._cancelled = 0
 
     def remove(self, work: W) -> None:
-        """Take an entry out that may come again, in time proportional to what stands here."""
+        """Remove work that may come again, in time proportional to the length of the line."""
         self._in_order = deque(entry for entry in self._in_order if entry[1] is not work)
         self._overtaking = [entry for entry in self._overtaking if entry[1] is not work]
         heapify(self._overtaking)
 
     def works(self) -> list[W]:
-        """All that waits, in no order. Any thread."""
+        """Return the waiting work, in no order. Any thread."""
         return [work for _, work in [*self._in_order.copy(), *self._overtaking] if work.is_waiting]
 
     def clear(self) -> list[W]:
-        """Forget and answer all that waits."""
         waiting = self.works()
         self._in_order.clear()
         self._overtaking.clear()

@@ -1,7 +1,6 @@
-"""TaskPool: a task group with room for so many at a time.
+"""TaskPool: a task group that runs a limited number of tasks at a time.
 
-Work that waits is an entry in a queue, not a coroutine. Who may start is decided in _limits.py, and who runs it in
-_workers.py.
+Waiting work is an entry in a queue, not a coroutine. _limits.py decides which work starts, _workers.py runs it.
 """
 
 from __future__ import annotations
@@ -34,8 +33,6 @@ AGEING: Final = 10.0
 
 
 class _Call(Work):
-    """The work that `start_soon` starts."""
-
     __slots__ = ("args", "func", "workers")
 
     func: Callable[..., Awaitable[Any]]
@@ -54,17 +51,17 @@ class _Call(Work):
         self.func = func
         self.args = args
 
-    def open(self, now: float) -> Coroutine[Any, Any, Any]:  # noqa: ARG002 - it does not ask when
+    def open(self, now: float) -> Coroutine[Any, Any, Any]:  # noqa: ARG002 - the time does not matter here
         return _as_coroutine(self.func(*self.args))
 
-    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - nobody asks for them
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - only the error matters
         if error is not None and not self.workers.is_cancellation(error):
             logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
 
 
 @frozen
 class PoolStatistics:
-    """The counts of a pool at one moment. `capacity`: math.inf if there is no limit."""
+    """The counts of a pool at one moment. `capacity`: math.inf if unlimited."""
 
     capacity: float
     active: int
@@ -77,8 +74,8 @@ class TaskPool(Resident):
     """A pool runs at most `capacity` pieces of work at a time, and keeps the named limits that they need.
 
     `limits` maps names to units. A name like "server:*" gives every name that begins with "server:" a limit of its own,
-    made when first needed. Use the pool as an async context manager: leaving it waits for everything that was started.
-    It is for the thread of its event loop. (A TimerQueue in front of it takes calls from any thread.)
+    made when first needed. Use the pool as an async context manager: leaving it waits for all work. Call it on the
+    thread of its event loop only. (A TimerQueue in front of it takes calls from any thread.)
     """
 
     def __init__(
@@ -121,12 +118,12 @@ class TaskPool(Resident):
 
     @property
     def capacity(self) -> float:
-        """How many pieces of work may hold a unit at a time; math.inf if there is no limit."""
+        """How many pieces of work may hold a unit at a time; math.inf if unlimited."""
         return self._limits.capacity
 
     @property
     def held_up(self) -> int:
-        """How many pieces of work wait for units of a named limit that is full, whatever room there is beside that."""
+        """How many pieces of work wait for a named limit that is full, whatever the capacity."""
         return self._limits.held_up()
 
     @property
@@ -146,10 +143,10 @@ class TaskPool(Resident):
         priority: float = 0,
         needs: str | Iterable[str] | Mapping[str, int] = (),
     ) -> Work:
-        """Run `await func(*args)` as soon as there is room for everything that it needs. Never blocks.
+        """Run `await func(*args)` as soon as there is room for all its needs. Never blocks.
 
-        If it raises, the error is logged, and only that work ends. Pass what this returns to `cancel`. Raises
-        UnknownLimit or ValueError for needs that can never be met, and LifecycleError after the end.
+        Returns the work, for `cancel`. If it raises, the error is logged and no other work is affected. Raises
+        UnknownLimit or ValueError for needs that can never be met, LifecycleError after the end.
         """
         work = _Call(self._workers, func, args, needs_of(needs), priority, self._clock.monotonic())
         self._limits.check(work.needs)
@@ -174,7 +171,7 @@ class TaskPool(Resident):
         self._workers.call_if_needed()
 
     def _submit_rest(self, bundle: Bundle) -> None:
-        """Give the rest of a bundle that has begun a place of its own: before all that is due at the same time."""
+        """Place the rest of a bundle that has begun before all work due at the same time."""
         bundle.is_waiting = True
         if self._limits.take(bundle):
             ready = self._workers.ready
@@ -188,7 +185,7 @@ class TaskPool(Resident):
                 self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
-        """Open again the work that answered HELD, apart from what was cancelled since."""
+        """Open again the work that answered HELD, except what was cancelled since."""
         workers = self._workers
         for work in works:
             if work in workers.held:
@@ -198,7 +195,7 @@ class TaskPool(Resident):
         workers.call_if_needed()
 
     def step_aside(self, works: Iterable[Work]) -> list[Work]:
-        """Take back the room of work that answered HELD, for others. Submit it again later. Returns which did."""
+        """Take back the room of work that answered HELD, and return the works that had it. Submit them again later."""
         aside = [work for work in works if work in self._workers.held]
         for work in aside:
             self._workers.held.remove(work)
@@ -207,12 +204,12 @@ class TaskPool(Resident):
         return aside
 
     def has_shrunk(self, bundle: Bundle) -> None:
-        """Take note that a bundle which waits has lost a piece, because that was cancelled."""
+        """Cancel a waiting bundle whose last piece has been cancelled."""
         if bundle.is_waiting and not len(bundle):
             self.cancel(bundle)
 
     def cancel(self, work: Work) -> None:
-        """Cancel work: if it waits it is dropped, if it runs it is cancelled where it stands. Twice is harmless."""
+        """Cancel work: drop it if it waits, cancel it where it stands if it runs. Twice is harmless."""
         worker = self._workers.worker_of(work)
         if worker is not None:
             worker.cancel()
@@ -227,9 +224,9 @@ class TaskPool(Resident):
             self._fill()
 
     def ask_anew(self, work: Work, needs: Needs, priority: float) -> bool:
-        """Let work that waits need `needs`, which have been checked, and rank by `priority`. False: it does not wait.
+        """Change the needs, which have been checked, and the priority of waiting work. False: it does not wait.
 
-        It takes its place among what waits by its due time once more.
+        The work is ranked again, by its due time and the new priority.
         """
         if not work.is_waiting:
             return False
@@ -240,9 +237,9 @@ class TaskPool(Resident):
         return True
 
     def kill(self, work: Work) -> None:
-        """Give up on running work that ignored its cancellation: its units are free now.
+        """Give up on running work that ignored its cancellation: its units are free at once.
 
-        When its coroutine next lets go of the loop, it is closed by force. Nobody waits for what it does after that.
+        When its coroutine next yields to the loop, it is closed by force. What it does after that is ignored.
         """
         worker = self._workers.worker_of(work)
         if worker is None:
@@ -255,26 +252,27 @@ class TaskPool(Resident):
         self._workers.call_if_needed()
 
     def check(self, needs: Needs) -> None:
-        """Raise UnknownLimit or ValueError for needs that could never be met here."""
+        """Raise UnknownLimit or ValueError for needs that can never be met here."""
         self._limits.check(needs)
 
     def resize(self, capacity: float | None = None, limits: Mapping[str, float] | None = None) -> None:
-        """Change the capacity, limits, or both, and add new limits. Work that runs goes on: a smaller limit drains."""
+        """Change the capacity, limits, or both, and add new limits. Running work goes on: a smaller limit drains."""
         self.check_sizes(capacity, limits)
         self._limits.resize(capacity, limits or {})
         self._fill()
 
     def lend(self, names: Collection[str], lender: Lender) -> None:
-        """Have the units of these limits, families too, from a lender, who shares them out among several pools.
+        """Take the units of these limits, families included, from a lender that shares them among several pools.
 
-        Their sizes are those of all pools together; what may be in use here is what the lender says. Call it before
-        anything has used them.
+        A limit's size is then that of all pools together; the lender says how many units may be used here. Call it
+        before the first use.
         """
         self._limits.lend(names, lender)
 
     def let_rest(self, names: Collection[str], begins: Callable[[Needs], object]) -> None:
-        """Let the units of these limits, families too, stay in use from the begin of work on until `rested` says so,
-        whenever the work ends: `begins` is told of them. Call it before anything has used them.
+        """Pace the units of these limits, families included: they stay in use until `rested`, whenever the work ends.
+
+        `begins` is called with the units when work begins. Call it before the first use.
         """
         self._limits.let_rest(names)
 
@@ -285,12 +283,12 @@ class TaskPool(Resident):
         self._workers.begins = tell
 
     def rested(self, needs: Needs) -> None:
-        """Let others have these units, which have rested."""
+        """Free these paced units for other work."""
         self._limits.rested(needs)
         self._fill()
 
     def units_came(self, names: Collection[str]) -> None:
-        """Let begin what has waited for units of these limits, if the lender has more by now."""
+        """Start work that waited for units of these limits, if the lender has more now."""
         self._limits.look_again(names)
         self._fill()
 
@@ -299,12 +297,14 @@ class TaskPool(Resident):
         return self._limits.is_lent(name)
 
     def used_of(self, name: str) -> int:
-        """How many units of that limit are in use here."""
+        """Count the units of that limit in use here."""
         return self._limits.used_of(name)
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[float], int]]:
-        """Yield what waits for lent units and for no other limit, by lines: the needs, the ranks of the first `most`,
-        best first, and how many there are at most. A rank is a due time in seconds, moved by AGEING for each priority.
+        """Yield each line of work that waits for lent units and for no other limit.
+
+        Of a line: its needs, the ranks of the first `most`, best first, and how much work waits at most. A rank is a
+        due time in seconds, earlier by AGEING for each step of priority.
         """
         for needs, ranks, count in self._limits.waiting_for_lent(most):
             yield needs, [rank for rank, _ in ranks], count
@@ -316,7 +316,7 @@ class TaskPool(Resident):
             _check_size(name, size)
 
     async def drained(self) -> None:
-        """Return when nothing runs and nothing waits."""
+        """Return when no work runs or waits."""
         while self._limits.used or self._limits.waiting:
             if self._emptied is None or self._emptied.is_set():
                 self._emptied = anyio.Event()
@@ -327,7 +327,7 @@ class TaskPool(Resident):
         return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._workers.size, limits.statistics())
 
     def _take_out(self, work: Work, of_its_line: Callable[[Work], None]) -> None:
-        """Let work that waits do so no more. Others may have room: call `_fill` next."""
+        """Stop work from waiting. Others may have room: call `_fill` next."""
         work.is_waiting = False
         if work in self._workers.ready:
             self._workers.ready.remove(work)
@@ -336,7 +336,6 @@ class TaskPool(Resident):
             of_its_line(work)
 
     def _drop_waiting(self) -> None:
-        """Nothing more begins: tell those that waited."""
         ready, waiting = [*self._workers.ready, *self._workers.held], self._limits.clear()
         self._workers.ready.clear()
         self._workers.held.clear()

@@ -1,9 +1,8 @@
 """TimerQueue: the active object around a TimerHeap.
 
-Any thread may put entries in, move them and take them back; one loop alone takes due entries out and fires them.
-The heap is guarded by a lock that is held for one operation at a time, so that a caller in another thread learns at
-once whether its `cancel` came in time. The loop waits in one place (`Wake`), armed for the earliest entry: a push
-that is earlier than that ends the wait, any other push costs nothing.
+Any thread may add, move and cancel entries; one loop alone removes due entries and fires them. A lock guards the heap,
+held for one operation. So a caller in another thread learns at once whether its `cancel` came in time. The loop waits
+in one place (`Wake`), until the earliest entry is due. Only an earlier push ends that wait.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from ._work import is_async
 logger = getLogger(__name__)
 
 FAR: Final = 1e15
-"""Seconds, thirty million years: due times beyond it are mistakes, and could not be told apart to the millisecond."""
+"""Seconds, thirty million years. Later due times are mistakes: a float no longer tells their milliseconds apart."""
 
 BATCH: Final = 300
-"""Entries fired before others on the event loop have their turn. Why not more of them: docs/decisions/0011."""
+"""Entries fired before other tasks of the event loop have their turn. Why this number: docs/decisions/0011."""
 
 _NEEDS_POOL: Final = "give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
 
@@ -40,12 +39,12 @@ _NOT_RUN: Final = (CoroutineType, GeneratorType, AsyncGeneratorType)
 
 
 class Alarm(Entry):
-    """An entry of the queue that does something when it is due. Subclass it, and say what in `fire`."""
+    """An entry that acts when it is due. Subclass it and define `fire`."""
 
     __slots__ = ()
 
     def fire(self) -> None:
-        """Do what is due. It is called on the loop, once for each push. It must be short and must not block."""
+        """Act. Called on the loop, once for each push. It must be short and must not block."""
         raise NotImplementedError
 
 
@@ -61,7 +60,7 @@ class Timer(Alarm):
         self.args = args
 
     def cancel(self) -> bool:
-        """Take the call back. True: it has not fired, and never will. Any thread."""
+        """Cancel the call. True: it has not fired and never will. Any thread."""
         return self._queue.disarm(self)
 
     def reschedule(self, due: float) -> bool:
@@ -86,14 +85,13 @@ class QueueStatistics:
 
 
 class TimerQueue(Resident):
-    """A queue of timers calls things when they are due: never early, earliest first, ties in the order of their pushes.
+    """A queue of timers calls functions when they are due: never early, earliest first, ties in the order pushed.
 
-    Without a pool, it calls each callable on the loop itself, one after another, so they must be short. With a pool,
-    each must be an `async def`, which starts there as soon as the pool has room. If a callable raises, the error is
-    logged, and only that call ends.
+    Without a pool the loop itself calls each function, so it must be short. With a pool each must be an `async def`,
+    which starts when the pool has room. A function that raises is logged and affects no other.
 
-    `fire(batch, now)` is for packages that build on the queue. It is called on the loop at every turn, with the alarms
-    that are due (maybe none), instead of `alarm.fire()` for each.
+    `fire(batch, now)`, for packages built on the queue, is called on the loop at every turn with the alarms that are
+    due, possibly none. It replaces the calls of `alarm.fire()`.
     """
 
     def __init__(
@@ -112,8 +110,8 @@ class TimerQueue(Resident):
         self._is_stopped = False
         self._thread: int | None = None
         self._wake: Wake | None = None
-        self._awaited = -math.inf  # what the wait is armed for; -inf: the loop is awake and will look by itself
-        self._looked = -math.inf  # when everything that was due had been taken out
+        self._awaited = -math.inf  # when the wait ends; -inf: the loop is awake and will look by itself
+        self._looked = -math.inf  # when the last due entry had been removed
         self._last_fired = -math.inf
         self._pace = 0.0
         self._fired = 0
@@ -122,7 +120,7 @@ class TimerQueue(Resident):
         self._bind_to_process("TimerQueue", "_heap", "_lifecycle")
 
     def __len__(self) -> int:
-        """How many entries wait for their time."""
+        """Count the waiting entries."""
         return len(self._heap)
 
     @property
@@ -132,7 +130,7 @@ class TimerQueue(Resident):
     def push(self, due: float, func: Callable[..., Any], *args: Any) -> Timer:
         """Call `func(*args)` at `due`, in seconds of `clock.monotonic()`; if that is past, now. Any thread.
 
-        Raises ValueError for a due time that is not finite, TypeError for a callable that this queue cannot call,
+        Raises ValueError for a due time that is not finite, TypeError for a function that this queue cannot call,
         LifecycleError after `stop`.
         """
         if self._pool is None and is_async(func):
@@ -143,7 +141,7 @@ class TimerQueue(Resident):
         return timer
 
     def arm(self, alarm: Alarm, due: float) -> None:
-        """Let an alarm of yours fire at `due` (monotonic seconds). It must not be waiting already. Any thread.
+        """Fire an alarm of yours at `due` (monotonic seconds). It must not be waiting already. Any thread.
 
         Raises ValueError for a due time that is not finite, LifecycleError after `stop`.
         """
@@ -156,8 +154,8 @@ class TimerQueue(Resident):
             self._call_loop()
 
     def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
-        """Arm many alarms at once, at least one. After `stop` none of them will fire."""
-        _check_due(sum(dues) / len(dues))  # not finite if one of them is not
+        """Arm many alarms at once, at least one. After `stop` none of them fires."""
+        _check_due(sum(dues) / len(dues))  # a single due time that is not finite makes the sum not finite
         with self._lock:
             if not self._is_stopped:
                 self._heap.push_all(alarms, dues)
@@ -165,12 +163,12 @@ class TimerQueue(Resident):
             self._call_loop()
 
     def disarm(self, alarm: Alarm) -> bool:
-        """Take a waiting alarm out. False if it was not waiting. Any thread."""
+        """Remove a waiting alarm. False if it was not waiting. Any thread."""
         with self._lock:
             return self._heap.cancel(alarm)
 
     def rearm(self, alarm: Alarm, due: float) -> bool:
-        """Move a waiting alarm to `due`. False, and nothing changes, if it was not waiting. Any thread.
+        """Move a waiting alarm to `due`. False if it was not waiting. Any thread.
 
         Raises ValueError for a due time that is not finite.
         """
@@ -186,11 +184,11 @@ class TimerQueue(Resident):
         return get_ident() == self._thread
 
     async def run(self) -> None:
-        """Fire what is due until `stop`. A queue runs once: a second call raises LifecycleError."""
+        """Fire entries as they become due, until `stop`. A queue runs once: a second call raises LifecycleError."""
         self._lifecycle.start()
         self._thread = get_ident()
         self._wake = self.clock.make_wake()
-        self._pace = getattr(self._wake, "pace", 0.0)  # a clock of somebody's own may not know of it
+        self._pace = getattr(self._wake, "pace", 0.0)  # a user's own clock may have no pace
         try:
             while self._lifecycle.state is LifecycleState.RUNNING:
                 await self._turn()
@@ -199,14 +197,14 @@ class TimerQueue(Resident):
             self._thread = None
 
     def stop(self) -> None:
-        """Fire nothing more, and drop what still waits. Any thread, any number of times."""
+        """Fire nothing more and drop the waiting entries. Any thread, any number of times."""
         with self._lock:
             self._is_stopped = True
             self._lifecycle.stop()
         self._call_loop()
 
     def fire_until(self, due: float) -> None:
-        """Fire here and now all that is due until `due` (monotonic seconds), as a turn would. On the loop."""
+        """Fire at once everything due until `due` (monotonic seconds), as a turn would. On the loop."""
         while True:
             with self._lock:
                 batch = self._heap.pop_due(due, BATCH)
@@ -219,7 +217,6 @@ class TimerQueue(Resident):
         return QueueStatistics(len(self._heap), self._fired, self._wake_ups, self._lateness_max)
 
     def dispatch(self, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        """Call it, or start it in the pool."""
         if self._pool is not None:
             self._pool.start_soon(func, *args)
             return
@@ -232,7 +229,7 @@ class TimerQueue(Resident):
         await self._wait_until(self._fire_due())
 
     def _fire_due(self) -> float | None:
-        """Fire what is due, and answer when to look again."""
+        """Fire what is due, and return when to look again."""
         self._awaited = -math.inf
         now = self.clock.monotonic()
         with self._lock:
@@ -248,10 +245,7 @@ class TimerQueue(Resident):
         return due
 
     def _count(self, batch: list[Alarm], now: float) -> None:
-        """Count a batch.
-
-        What was due before the last look and is found only now was past when it was pushed: not late.
-        """
+        """Count a batch. An entry whose due time was past when it was pushed is not late."""
         self._fired += len(batch)
         late = now - max(batch[0].due, self._looked)
         self._lateness_max = max(self._lateness_max, late)
@@ -266,9 +260,9 @@ class TimerQueue(Resident):
                 logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
 
     async def _wait_until(self, due: float | None) -> None:
-        """Wait until `due`; after a look that found something at least for the pace, in which more becomes due.
+        """Wait until `due`. After a turn that fired something, wait at least for the pace, so that more becomes due.
 
-        What was due already when we looked (somebody wants it at once) and what was left then is not kept waiting.
+        Entries that were due already when the loop looked, or were left over, wait for no pace.
         """
         wake = self._wake
         if wake is None or self._lifecycle.state is not LifecycleState.RUNNING:
@@ -296,7 +290,6 @@ def _check_due(due: float) -> None:
 
 
 def _refuse(func: Callable[..., Any], value: object) -> None:
-    """Raise TypeError for a callable that returned work which nobody runs."""
     if isinstance(value, CoroutineType):
         value.close()
     msg = f"{func!r} returned {value!r}, which nobody runs: make it an `async def` and {_NEEDS_POOL}"

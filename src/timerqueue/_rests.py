@@ -1,10 +1,10 @@
-"""Rests: units of a limit on the pace, which are free again some seconds after work has begun with them.
+"""Rests: the pace of a limit, whose units are free again some seconds after work has begun with them.
 
-A limit of n whose units rest for a second lets n begin in any second, and never more, however long each of them runs:
-every begin has a unit for itself, and nobody else has that before the second is over.
+A limit of n units that rest for a second lets n pieces of work begin in any second, however long each runs. Each begin
+takes a unit, and no other work has that unit before the second is over.
 
-The seconds count from the turn of the loop after the begin. By then the work has taken its first step, so two first
-steps with one unit are at least so far apart. Lives on the loop.
+The seconds count from the loop's turn after the begin, when the work has taken its first step. So the first steps of
+two works with one unit are at least that far apart. Lives on the loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONG_AGO: Final = 0.0
 
 
 class Rests:
-    """Units of a pool that rest. `seconds`: for how long, by the names of limits, families too.
+    """Units of a pool that rest. `seconds`: for how long, by the names of limits, families included.
 
     `push`: calls a function at an instant of `monotonic`.
     """
@@ -46,22 +46,21 @@ class Rests:
             pool.let_rest(self.seconds, self._begins)
 
     def tell(self, rested: Callable[[], object]) -> None:
-        """Have `rested` called whenever units are free again. Called once."""
+        """Call `rested` whenever units are free again. Call it once."""
         self._rested = rested
 
     def seconds_of(self, name: str) -> float:
-        """For how long a unit of that limit rests. 0: not at all."""
+        """Return how long a unit of that limit rests. 0: not at all."""
         family = f"{name.partition(':')[0]}:*"
         return max(self.seconds.get(name, self.seconds.get(family, 0.0)), self._longer.get(name, 0.0))
 
     def lengthen(self, name: str, seconds: float) -> None:
-        """Let units of that limit rest for so long, as others say, or as we say, if that is longer."""
+        """Set how long units of that limit rest elsewhere. The longer of that time and ours holds."""
         self._longer.pop(name, None)
         if seconds > self.seconds_of(name):
             self._longer[name] = seconds
 
     def _begins(self, needs: Needs) -> None:
-        """Work begins with these units."""
         if not self._begun:
             with suppress(LifecycleError):  # nothing begins any more
                 self._push(LONG_AGO, self._have_begun)

@@ -1,8 +1,8 @@
-"""Tasks of the event loop: how one is made for a worker, told to cancel itself, and left in order.
+"""Tasks of the event loop: how one is made for a worker, cancelled, and tidied.
 
-On asyncio these are plain tasks, outside of any group: they are cancelled once, as `task.cancel()` does, and not again
-at each `await`; anyio's shields hold all the same. On trio they are tasks of the pool's nursery, each in a cancel scope
-of its own.
+On asyncio they are plain tasks outside of any group. Each is cancelled once, as by `task.cancel()`, and not again at
+each `await`; anyio's shields hold all the same. On trio they are tasks of the pool's nursery, each in a cancel scope of
+its own.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ if TYPE_CHECKING:
 logger = getLogger(__name__)
 
 SERVING: Final = "timerqueue worker"
-"""The name of a task that runs, by hand, whatever is ready."""
+"""The name of a task that drives ready work by hand."""
 
 _LEFT_OPEN: Final = "work has left a cancel scope open: it is closed"
 
 Traces = tuple[int, int, str]
-"""By what can be seen that somebody has made use of a task: how often it is referred to, weakly and not; its name."""
+"""Shows whether work has used its task: the counts of weak and strong references to it, and its name."""
 
 
 class Tasks(Protocol):
     """Tasks, where event loops differ."""
 
     begins_elsewhere: bool
-    """A new task can begin while another runs. Else what waits begins in the one that would serve, before all else."""
+    """Whether a new task can begin while another runs. Else waiting work begins in the serving task, before all else.
+    """
 
     def serve(self, worker: Worker, context: Context) -> None:
-        """Step it soon, in this context."""
+        """Step the worker soon, in this context."""
 
     def begin(self, worker: Worker, context: Context, name: str) -> None:
-        """Step it now, in a task of its own and in this context."""
+        """Step the worker now, in a task of its own and in this context."""
 
     def are_made_elsewhere(self) -> bool:
-        """Whether somebody wants to see every task made (a task factory)."""
+        """Whether a task factory wants to see every task made."""
 
     def adopt(self, worker: Worker) -> Callable[[], int]:
-        """Find out the present task, which is the worker's. Answers what counts its cancellations."""
+        """Note that the present task is the worker's. Returns a function that counts its cancellations."""
 
     def traces(self, worker: Worker) -> Traces: ...
 
@@ -61,26 +62,25 @@ class Tasks(Protocol):
     def rename(self, worker: Worker, name: str) -> None: ...
 
     def settle(self, worker: Worker, name: str) -> None:
-        """Take note of a first wait: the task is its work's from now on, as far as that can still be."""
+        """Note a first wait: from now on the task is its work's, as far as that is still possible."""
 
     def cancel(self, worker: Worker) -> None:
-        """Once; if it is shielded, when it next waits and is not."""
+        """Cancel once; inside a shield, when it next waits outside."""
 
     def kill(self, worker: Worker) -> None:
-        """Wake it, to be ended by force."""
+        """Wake the task, so that it is ended by force."""
 
     def is_cut_off(self) -> bool:
         """Whether the present task is being cancelled from outside."""
 
     def tidy(self, worker: Worker) -> None:
-        """Its work has ended in the present task: close what that has left open."""
+        """Close what work that has ended left open in the present task."""
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:
-        """Whether its task ends with this error too. Who asks for it has been told otherwise."""
+        """Whether the task ends with this error too. The work has been told of it already."""
 
 
 def tasks_of(group: TaskGroup) -> Tasks:
-    """Return the tasks of the event loop that runs in this thread, in this group of its backend's."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -89,7 +89,7 @@ def tasks_of(group: TaskGroup) -> Tasks:
 
 
 class AsyncioTasks:
-    """Plain tasks. They begin at once, before the present task goes on, as eager ones of Python 3.12 do."""
+    """Plain tasks. They begin at once, before the present task goes on, as eager tasks of Python 3.12 do."""
 
     begins_elsewhere = True
 
@@ -98,12 +98,12 @@ class AsyncioTasks:
 
         self._loop = loop
         self._scopes: Any = _task_states
-        """Where anyio keeps the innermost scope of each task, `cancel_scope`. It offers no other way to see them."""
+        """Where anyio keeps the innermost `cancel_scope` of each task. It offers no other way to see them."""
         self._are_eager = sys.version_info >= (3, 12)
         self._eager_factory = getattr(asyncio, "eager_task_factory", None)
         self._made_elsewhere = False
         self._referrers = 1 if sys.version_info < (3, 14) else 0
-        """How many refer weakly to a task of which anyio knows nothing: asyncio's set of all."""
+        """Weak references to a task unknown to anyio: asyncio's set of all tasks."""
 
     def serve(self, worker: Worker, context: Context) -> None:
         worker.task = asyncio.Task(worker, loop=self._loop, name=SERVING, context=context)
@@ -124,7 +124,7 @@ class AsyncioTasks:
             del worker, context, task  # an exception may hold this frame
 
     def _as(self, task: asyncio.Task[Any], context: Context | None, func: Callable[[], None]) -> None:
-        """Call it as if this task did. What does so is documented, for those who extend asyncio."""
+        """Call a function as if this task did. What does that is documented, for extensions of asyncio."""
         loop, present = self._loop, asyncio.current_task()
         if present is not None:
             asyncio.tasks._leave_task(loop, present)  # noqa: SLF001
@@ -175,13 +175,13 @@ class AsyncioTasks:
         self._loop.call_soon(self._force, worker)
 
     def _force(self, worker: Worker) -> None:
-        """Force a task that may not have woken: what it waits for may ignore cancellations too."""
+        """Force a task that may not have woken: the object that it awaits may ignore cancellations too."""
         if not worker.is_over:
             context = None if worker.context is not None or worker.work is None else worker.work.context
             self._as(worker.task, context, worker.force)
 
     def is_cut_off(self) -> bool:
-        return False  # these are told by nobody but their workers' owner
+        return False  # only the workers' owner cancels these tasks
 
     def tidy(self, worker: Worker) -> None:
         task = worker.task or asyncio.current_task()
@@ -237,7 +237,7 @@ class TrioTasks:
         task = worker.task
         return getweakrefcount(task), getrefcount(task), task.name
 
-    def has_callbacks(self, worker: Worker) -> bool:  # noqa: ARG002 - trio knows none
+    def has_callbacks(self, worker: Worker) -> bool:  # noqa: ARG002 - trio has none
         return False
 
     def rename(self, worker: Worker, name: str) -> None:
@@ -257,14 +257,13 @@ class TrioTasks:
         return anyio.current_effective_deadline() == float("-inf")
 
     def tidy(self, worker: Worker) -> None:
-        """Trio closes scopes by itself, and nurseries are closed where there is time to wait for them."""
+        """Do nothing: trio closes scopes itself, and `_close_nurseries` closes nurseries."""
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:  # noqa: ARG002
         return issubclass(type(error), (KeyboardInterrupt, anyio.get_cancelled_exc_class()))
 
 
 async def _in_a_scope(worker: Worker) -> None:
-    """All of a worker, in a task of trio's."""
     worker.task = _current_trio_task()
     try:
         with anyio.CancelScope() as scope:
@@ -277,16 +276,16 @@ async def _in_a_scope(worker: Worker) -> None:
                 worker.scope = None
                 await _close_nurseries()
     except RuntimeError:
-        # Work has left a cancel scope open, or was killed inside one. All the others are not to suffer for it.
+        # Work has left a cancel scope open, or was killed inside one. Other work must not suffer for it.
         logger.exception("work did not leave its task as it found it")
 
 
 async def _close_nurseries() -> None:
-    """End what the present task has left open: trio would end all the others for it."""
+    """End what the present task has left open: trio would end all other tasks for it."""
     for nursery in reversed(_current_trio_task().child_nurseries):
         logger.warning("work has left a task group open: what runs in it is cancelled")
         nursery.cancel_scope.cancel()
-        await nursery._nested_child_finished(None)  # noqa: SLF001 - what the end of its `async with` does
+        await nursery._nested_child_finished(None)  # noqa: SLF001 - as the end of its `async with` does
         nursery.cancel_scope.__exit__(None, None, None)
 
 
@@ -297,7 +296,7 @@ def _current_trio_task() -> trio.lowlevel.Task:
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Its error has been told to the work: asyncio need not log it once more."""
+    """Mark the error as seen, so that asyncio does not log it again: the work has it."""
     task.exception()
 
 

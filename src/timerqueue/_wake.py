@@ -1,7 +1,7 @@
-"""The one wait of a loop: until a time, or until somebody calls. And what can be seen of the loop from outside.
+"""The one wait of a loop, until a time or a call. Also what other threads can see of the loop.
 
-The only file that knows which event loop it runs on: asyncio's `call_later` with a bare future costs a fifth of anyio's
-`Event` inside `move_on_after`, and this wait is armed on every wake-up.
+Only this file and _tasks.py know which event loop runs. The wait is armed on every wake-up, and asyncio's `call_later`
+with a bare future costs a fifth of anyio's `Event` inside `move_on_after`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     import trio
 
 WHOLE_MILLISECOND: Final = 0.001
-"""Some event loops (uvloop) count whole milliseconds and may fire early.
-
-A wait is rounded up, or the loop would spin.
+"""Some event loops (uvloop) count whole milliseconds and may fire early. A wait is rounded up, or the loop would spin.
 """
 
 
 PACE: Final = 0.0005
 """Seconds: the shortest time from one look at the timers to the next.
 
-Idle event loops wait for whole milliseconds anyway. A busy one would come back for every few timers, and half of a
-processor would go into that: 40,000 runs a second cost 22 us each without this, and 15 us with it.
+Idle event loops wait for whole milliseconds anyway. A busy loop would come back for every few timers, at the cost of
+half a processor. (40,000 runs a second cost 22 us each without this pace, and 15 us with it.)
 """
 
 _ASLEEP: Final = {
@@ -44,20 +42,19 @@ _ASLEEP: Final = {
 
 
 class Wake(Protocol):
-    """A wait that one task makes and that anybody may end."""
+    """A wait of one task that any thread may end."""
 
     pace: float
-    """Seconds for which it is not worth while to come back: what is due within them is looked at together."""
+    """Seconds within which it is not worth coming back: entries due within them are looked at together."""
 
     async def wait(self, seconds: float | None) -> None:
         """Return after `seconds` (None: never), or at once when `set` was or is called."""
 
     def set(self) -> None:
-        """End the wait, or the next one if nobody waits now. Any thread."""
+        """End the wait, or the next one if there is none now. Any thread."""
 
 
 def make_wake() -> Wake:
-    """Make the wait for the event loop that runs in this thread."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -94,7 +91,7 @@ class AsyncioWake:
         if get_ident() == self._thread:
             self._release()
         else:
-            with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop has closed, and the wait with it
                 self._loop.call_soon_threadsafe(self._release)
 
     def _release(self) -> None:
@@ -106,7 +103,7 @@ class AsyncioWake:
 
 
 class TrioWake:
-    """A wait out of anyio's parts, for every other event loop, which is trio."""
+    """A wait made of anyio's parts, for trio."""
 
     pace = PACE
 
@@ -124,7 +121,7 @@ class TrioWake:
         if get_ident() == self._thread:
             self._event.set()
         else:
-            with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop has closed, and the wait with it
                 self._token.run_sync_soon(self._set_on_loop)
 
     def _set_on_loop(self) -> None:
@@ -133,9 +130,9 @@ class TrioWake:
 
 @contextmanager
 def others_watched() -> Iterator[Callable[[], bool]]:
-    """Yield what tells, after each turn of the event loop, whether nobody else has anything to do on it.
+    """Yield a function that tells, after each turn of the event loop, whether all other tasks are idle.
 
-    It says no if the loop does not show that (uvloop). What other threads do does not count.
+    It returns False if the loop does not show that (uvloop). Other threads do not count.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -149,7 +146,7 @@ def others_watched() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _trio_watched() -> Iterator[Callable[[], bool]]:
-    """Count how many have a turn in each round: in a round, trio lets chance say who comes before whom."""
+    """Count the tasks that have a turn in each round. Within a round, trio's order is random."""
     from trio.lowlevel import add_instrument, remove_instrument  # noqa: PLC0415 - it may not be installed
 
     rounds = _Rounds()
@@ -174,7 +171,7 @@ class _Rounds:
 
 
 class Pulse:
-    """A pulse shows a watchdog whether an event loop moves, and in whose code it stands. Make it in the loop's thread.
+    """A pulse shows a watchdog whether an event loop moves, and in whose code it is. Make it in the loop's thread.
 
     Making an idle loop answer costs a wake-up, so ask `is_asleep` first.
     """
@@ -204,7 +201,7 @@ class Pulse:
         self.beats += 1
 
     def frame(self) -> FrameType | None:
-        """Return where the loop's thread is at this moment. Do not keep the frame: it keeps alive what it holds."""
+        """Return the present frame of the loop's thread. Do not keep the frame: it keeps alive what it holds."""
         return sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to another thread's stack
 
     def is_asleep(self) -> bool:
@@ -226,9 +223,9 @@ class Pulse:
 
 
 def _of_trio() -> dict[str, Any]:
-    """Return what trio keeps for this thread: among it the `task` that it is in, if any.
+    """Return what trio keeps for this thread, such as the present `task`.
 
-    Its frames would tell too, but before Python 3.13 a frame that is looked into keeps what was seen, and trio's lives
+    Its frames would tell too. But before Python 3.13 a frame that was inspected keeps what was seen, and trio's live
     long.
     """
     kept = getattr(sys.modules.get("trio._core._run"), "GLOBAL_RUN_CONTEXT", None)

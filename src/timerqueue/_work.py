@@ -1,7 +1,6 @@
-"""Work is what a pool runs: one piece, or a bundle of small ones that share a place.
+"""Work is what a pool runs: one piece, or a bundle of small pieces that share a unit.
 
-It knows its workers as little as it can: `Runner` is what a piece of work may ask of the worker that runs it, `Host`
-what a bundle may see of all of them.
+`Runner` is what work may ask of its worker, `Host` what a bundle sees of all workers.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ class Held:
 
 
 HELD: Final = Held()
-"""`Work.open` answers HELD if the work has room but cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
+"""`Work.open` returns HELD if the work has room but cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
 
 
 class Runner:
-    """A worker, as the work that it runs sees it.
+    """A worker, as its work sees it.
 
-    `is_cancelled`: it was told to cancel its work, and begins nothing else. `is_killed`: it was told to end its work by
-    force. `cancelling()` returns how often its task was told to cancel itself, by anybody.
+    `is_cancelled`: it must cancel its work, and begins no other. `is_killed`: it must end its work by force.
+    `cancelling()` counts the cancellations of its task, by any caller.
     """
 
     __slots__ = ("cancelling", "is_cancelled", "is_killed")
@@ -41,19 +40,19 @@ class Runner:
     is_killed: bool
 
     def cancel(self) -> None:
-        """Cancel the work that it runs, where that stands. A second call changes nothing."""
+        """Cancel its work, where that stands. Twice is harmless."""
         raise NotImplementedError
 
     def kill(self) -> None:
-        """End the work that it runs by force, without waiting for it."""
+        """End its work by force, without waiting for that."""
         raise NotImplementedError
 
 
 class Work:
     """A piece of work: what runs, what it needs, and how it ranks. Subclass it to be told how it went.
 
-    `due` (monotonic seconds) and `priority` decide its place among the work that waits: one step of priority outweighs
-    AGEING seconds.
+    `due` (monotonic seconds) and `priority` give its rank among waiting work: one step of priority outweighs AGEING
+    seconds.
     """
 
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
@@ -86,36 +85,36 @@ class Work:
         raise NotImplementedError
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
-        """Take note of the end: what the coroutine returned, or what it or `open` raised. Must not raise."""
+        """Note the end: what the coroutine returned, or what it or `open` raised. Must not raise."""
 
     def drop(self) -> None:
-        """Take note that the work was cancelled before it began. `open` and `close` are not called."""
+        """Note that the work was cancelled before it began. `open` and `close` are not called."""
 
 
 class Host:
-    """The workers of a pool, as a bundle that they run sees them."""
+    """The workers of a pool, as a bundle sees them."""
 
     monotonic: Callable[[], float]
     """Seconds of the pool's clock."""
     context: Context
-    """Work that brings no context of its own begins in a copy of this one."""
+    """Work without a context of its own begins in a copy of this one."""
     habits: Habits
     current: Work | None
-    """The work whose code runs at this very moment. For a watchdog in another thread."""
+    """The work whose code runs at this moment. For a watchdog in another thread."""
     steps: int
-    """How often work has taken a step, so that a watchdog can tell one long step from many short ones."""
+    """How often work has taken a step. It tells a watchdog one long step from many short ones."""
 
     @property
     def begins_elsewhere(self) -> bool:
-        """Whether what may wait can begin although the present task has run something else."""
+        """Whether work that may wait can begin although the present task has run other work."""
         raise NotImplementedError
 
 
 class Detached(NamedTuple):
     """A piece that has left its bundle, because it waits for something, or its end needs attention.
 
-    `context`: the copy that it runs in. `running`: its coroutine, if there is one. If `is_new`, the piece has not
-    begun, and needs a task of its own. If `is_waiting`, it has yielded `yielded`. Otherwise it has ended.
+    `context`: the copy that it runs in. `running`: its coroutine, if any. `is_new`: it has not begun, and needs a task
+    of its own. `is_waiting`: it has yielded `yielded`. Otherwise it has ended.
     """
 
     work: Work
@@ -129,27 +128,27 @@ class Detached(NamedTuple):
 
 
 class Bundle(Work):
-    """A bundle is many small pieces of work in one. They need no limit.
+    """Many small pieces of work in one. They need no limit.
 
-    They run one after another, without what a worker does for each, as long as none has to wait. All of them share one
-    unit. If one has to wait, it keeps the unit, and the rest asks for another.
+    They run one after another in one worker and share one unit. A piece that has to wait keeps the unit; the rest asks
+    for another.
     """
 
     __slots__ = ()
 
     steps_back = False
-    """Whether the rest goes behind the work that the piece which has just begun asks for."""
+    """Whether the rest goes behind the subtasks of the piece that has just begun."""
 
     def __len__(self) -> int:
-        """Return how many pieces have not begun."""
+        """Count the pieces that have not begun."""
         raise NotImplementedError
 
     @property
-    def size(self) -> int:  # type: ignore[override] # here it is another at each time that it waits
+    def size(self) -> int:  # type: ignore[override] # changes while it waits
         return len(self)
 
     def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:
-        """Run what is left, until `until` (monotonic seconds). Return the first piece that needs the worker."""
+        """Run what is left until `until` (monotonic seconds). Return the first piece that needs the worker."""
         raise NotImplementedError
 
 
@@ -158,7 +157,7 @@ def _name_of(func: Callable[..., Any]) -> str:
 
 
 def is_async(func: object) -> bool:
-    """Whether a call of `func` makes a coroutine: it is an `async def`, a partial of one, or its `__call__` is one."""
+    """Whether calling `func` makes a coroutine: an `async def`, a partial of one, or a class with such a `__call__`."""
     while isinstance(func, partial):
         func = func.func
     if isinstance(func, FunctionType | MethodType):  # the usual ones

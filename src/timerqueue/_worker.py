@@ -1,13 +1,12 @@
 """A worker: what one task of the event loop does, step by step.
 
-The loop steps it as it would step a coroutine, and whoever asks the task for its coroutine finds the user's: its name,
-its code, its frame, what it awaits. There are two ways to become one:
+The loop steps a worker as it would step a coroutine. Its name, code, frame and awaited object are those of the user's
+coroutine. There are two kinds:
+- A worker made for one piece of work that may wait. The task is that work's from its first line to its last (`begin`).
+- A worker made for whatever is ready (`Workers.serve`). It drives works by hand, one after another, and ends. Work that
+  waits unexpectedly keeps the worker (`keep`), and the task ends with that work.
 
-- made for one piece of work that may wait, whose task this is from its first line to its last (`begin`);
-- made for whatever is ready (`Workers.serve`): it runs work by hand, in a row, and ends. Work that waits against
-  expectation keeps the worker to itself (`keep`), whose task ends with it.
-
-So no two pieces of work that wait ever share a task, and no task outlives a slice of time but for its own work.
+So two works that wait never share a task, and no task outlives a slice of time except for its own work.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ._work import Runner, Work
 logger = getLogger(__name__)
 
 FORCE: Final = 10
-"""How often killed work is told to end before its coroutine is let go as it stands."""
+"""How often killed work is told to end before its coroutine is abandoned."""
 
 
 class Owner(Protocol):
@@ -33,38 +32,37 @@ class Owner(Protocol):
     steps: int
 
     def serve(self, worker: Worker) -> Any:
-        """Run what is ready. If the worker has come to keep work: what that waits for."""
+        """Run what is ready. Returns what kept work waits for, if the worker has kept some."""
 
     def adopted(self, worker: Worker) -> Any:
-        """Its task has begun. Answer what tells whether work has left something there."""
+        """Note that the worker's task has begun. Returns what `left_alone` compares with."""
 
     def left_alone(self, worker: Worker, before: Any) -> bool:
-        """Whether the task looks as it did when `adopted` answered `before`."""
+        """Whether the task looks as it did when `adopted` returned `before`."""
 
     def settle(self, worker: Worker) -> None:
-        """Take note of a first wait, not in the work's own context."""
+        """Note the first wait, outside the work's own context."""
 
     def cancel(self, worker: Worker) -> None:
-        """Cancel what it runs."""
+        """Cancel the work that the worker runs."""
 
     def kill(self, worker: Worker) -> None:
-        """End what it runs by force."""
+        """End by force the work that the worker runs."""
 
     def deliver(self, worker: Worker) -> None:
         """Deliver a cancellation to a worker that is about to wait."""
 
     def ended(self, worker: Worker, work: Work, value: Any, error: BaseException | None) -> bool:
-        """Its work has ended. True: its task is to end with the error too."""
+        """Note the end of the work. True: the task must end with the error too."""
 
     def gone(self, worker: Worker) -> None:
-        """Take note of a worker that was thrown out before it began."""
+        """Note that a worker was thrown out before it began."""
 
 
 class Worker(Runner):
     """A worker steps one coroutine, or serves: it runs what is ready.
 
-    `task`: its task of the event loop, once it has begun. If it is cancelled while it is shielded, it `owes_cancel`
-    until it leaves the shield.
+    `task`: its task of the event loop, once begun. `owes_cancel`: it was cancelled inside a shield and has not left it.
     """
 
     __slots__ = (
@@ -92,18 +90,18 @@ class Worker(Runner):
         self.work = work
         self.running = running
         self.habit = habit
-        """Of its work's function, until the first step of that is done."""
+        """The habit of the work's function, until the work's first step is done."""
         self.context: Context | None = None
-        """What the work runs in, if that is not the task's own context."""
+        """The work's context, if it differs from the task's."""
         self.task: Any = None
         self.scope: Any = None
-        """On trio: what cancels it."""
+        """On trio: the scope that cancels it."""
         self.cancelling: Callable[[], int] = never
-        """How often its task has been told to cancel itself, by whomever. For what it runs by hand."""
+        """Counts the cancellations of its task, by any caller, for work that it drives by hand."""
         self.ahead: tuple[Any, BaseException | None] | None = None
-        """How the first step went, while the loop does not know that it has been taken."""
+        """The result of the first step, until the loop learns that it has been taken."""
         self.is_fresh = True
-        """It has not run anything by hand."""
+        """It has driven nothing by hand yet."""
         self.is_cancelled = False
         self.is_killed = False
         self.is_over = False
@@ -120,22 +118,21 @@ class Worker(Runner):
         self.work, self.running, self.context = work, running, context
 
     def advance(self) -> None:
-        """Take the first step now, before the loop would."""
+        """Take the first step before the loop would."""
         assert self.running is not None
         try:
             self.ahead = self._step(self.running.send, None), None
-        except BaseException as exc:  # noqa: BLE001 - the loop is to see it
+        except BaseException as exc:  # noqa: BLE001 - passed on to the loop
             self.ahead = None, exc
 
     def send(self, sent: Any) -> Any:
-        """A step. Raises StopIteration at the end."""
         if self.ahead is not None and not self._may_go_on():
             return self._catch_up()
         if self.running is not None:
             try:
                 return self._step(self.running.send, sent)
             finally:
-                del sent  # on trio it may hold an error, whose traceback holds this frame: it is not to be held by that
+                del sent  # on trio `sent` may be an error whose traceback holds this frame: a circle
         if not self.is_over:  # else it was ended by force while it waited
             yielded = self.owner.serve(self)
             if self.ahead is not None:
@@ -145,7 +142,6 @@ class Worker(Runner):
         raise StopIteration
 
     def throw(self, kind: Any, value: Any = None, traceback: Any = None) -> Any:
-        """A step, into which something is raised."""
         error = kind if isinstance(kind, BaseException) else kind() if value is None else value
         try:
             if self.ahead is not None:
@@ -162,7 +158,7 @@ class Worker(Runner):
             del kind, value, traceback, error  # as above
 
     def _may_go_on(self) -> bool:
-        """Whether what it waited for, when the first step was taken ahead, is there by now."""
+        """Whether the awaited object of a first step taken ahead is done."""
         assert self.ahead is not None
         yielded, error = self.ahead
         if error is None and (yielded is None or getattr(yielded, "done", _no)()):
@@ -170,7 +166,6 @@ class Worker(Runner):
         return self.ahead is None
 
     def _catch_up(self) -> Any:
-        """Let the loop see how the first step went."""
         assert self.ahead is not None
         (yielded, error), self.ahead = self.ahead, None
         try:
@@ -179,11 +174,10 @@ class Worker(Runner):
         finally:
             del error  # as above
         if getattr(yielded, "_asyncio_future_blocking", None) is not None:
-            yielded._asyncio_future_blocking = True  # noqa: SLF001 - what its `await` does; another may have awaited it since
+            yielded._asyncio_future_blocking = True  # noqa: SLF001 - as `await` does; another may have awaited it since
         return yielded
 
     def close(self) -> None:
-        """The loop lets go of it."""
         if self.running is not None:
             self.running.close()
 
@@ -191,7 +185,7 @@ class Worker(Runner):
         return _drive(self)
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the coroutine's: its name, frame, code, and what it awaits."""
+        """Return an attribute of the coroutine: its name, frame, code, awaited object."""
         running = self.running
         if running is None:
             raise AttributeError(name)
@@ -207,7 +201,7 @@ class Worker(Runner):
             attempts += 1
             try:
                 self._enter(running.throw, GeneratorExit("killed"))
-            except BaseException as exc:  # noqa: BLE001 - whatever it says at its end
+            except BaseException as exc:  # noqa: BLE001 - whatever error it ends with
                 error = exc
                 break
         else:
@@ -277,7 +271,7 @@ def never() -> int:
 
 
 def _drive(worker: Worker) -> Generator[Any, Any, Any]:
-    """Await all of a worker, for whoever steps nothing but coroutines."""
+    """Await all of a worker, for a loop that steps only coroutines."""
     step: Callable[[Any], Any] = worker.send
     sent: Any = None
     while True:
@@ -295,9 +289,9 @@ def _drive(worker: Worker) -> Generator[Any, Any, Any]:
 
 
 def _keep_for_ever(running: Coroutine[Any, Any, Any]) -> None:
-    """Never let it be finalized, not even at the end of the process.
+    """Keep the coroutine from being finalized, even at the end of the process.
 
-    Python would close it then, and what answers every exception with another try would do so for ever.
+    Python would close it then, and work that answers every exception with another try would do that for ever.
     """
     import ctypes  # noqa: PLC0415 - almost never needed
 

@@ -1,13 +1,13 @@
 """The workers of a pool: they run what is ready.
 
-A task for each piece of work costs more than most work does, a cancel scope far more. So work that is known to wait for
-nothing (_habits.py) is driven by hand: a worker calls its coroutine's `send` itself, one piece after another, in a
-context of its own for each, for a slice of time. Everything else gets a task, which begins and ends with it, and
-behaves as any task of the event loop does (_worker.py, _tasks.py).
+A task for each piece of work costs more than most work does, a cancel scope far more. So work known to wait for nothing
+(_habits.py) is driven by hand. A worker calls the coroutine's `send` itself, one work after another, for a slice of
+time, each in a context of its own. All other work gets a task of its own, which behaves as any task of the event loop
+does (_worker.py, _tasks.py).
 
-- What waits though it never did keeps the worker that ran it: nobody waits in a task in which another has waited.
-- Nobody else holds the coroutines, so what ignores its cancellation can be ended by force.
-- A worker serves once and ends, so that what work leaves at its task is gone after a slice.
+- Work that waits unexpectedly keeps its worker: no work waits in a task in which another has waited.
+- The workers alone hold the coroutines, so work that ignores its cancellation can be ended by force.
+- A worker serves once and ends, so whatever work leaves at its task is gone after a slice.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CALLED_AT_ONCE: Final = 8
 """Workers called together where each can begin only one piece that waits."""
 
 SLICE: Final = 0.005
-"""Seconds for which one worker may run work after work before others on the event loop have their turn."""
+"""Seconds for which one worker runs works in a row before other tasks of the event loop have their turn."""
 
 
 class Workers(Host):
     """The workers of a pool.
 
-    `release` is called with work that has ended, to take back what it held; `submit_rest` with a bundle whose unit has
-    gone to one of its pieces.
+    `release` is called with work that has ended, and takes back its units. `submit_rest` is called with a bundle whose
+    unit went to one of its pieces.
     """
 
     def __init__(
@@ -49,21 +49,21 @@ class Workers(Host):
         self._release = release
         self._submit_rest = submit_rest
         self.begins: Callable[[Work], None] | None = None
-        """Told of work that needs something, when it begins. None: nobody asks."""
+        """Called with work that needs units, when it begins. None: not called."""
         self.habits = Habits()
         self.context = Context()
         self._tasks: Tasks | None = None
         self._workers: set[Worker] = set()
         self._awake = 0
-        """Workers that will look at `ready` without being told."""
+        """Workers that will look at `ready` by themselves."""
         self.ready: deque[Work] = deque()
         self.held: set[Work] = set()
-        """What has room and may not begin yet."""
+        """Work that has room and may not begin yet."""
         self.current = None
         self._serving: Worker | None = None
         """The worker that runs a bundle, whose pieces do not know it."""
         self._ending: Worker | None = None
-        """Whose work is being told of its end, after an error."""
+        """The worker whose work is just being closed after an error."""
         self.steps = 0
         self.is_cut_off = False
         """Everything is being cancelled from outside."""
@@ -75,14 +75,13 @@ class Workers(Host):
         return len(self._workers)
 
     def begin(self, group: TaskGroup) -> None:
-        """Work for as long as this task group lasts, and by default in the caller's context."""
+        """Work as long as this task group lasts, by default in the caller's context."""
         self._tasks = tasks_of(group)
         self.context = copy_context()
         group.start_soon(self._watch, name="timerqueue workers")
         self.call_if_needed()
 
     async def _watch(self) -> None:
-        """End with the group, and all workers with this."""
         try:
             await anyio.sleep_forever()
         finally:
@@ -95,11 +94,10 @@ class Workers(Host):
                     await self._has_changed.wait()
 
     def worker_of(self, work: Work) -> Runner | None:
-        """Answer the worker that runs it, if one does."""
         return self._serving if work.worker is None and work is self.current else work.worker
 
     def call_if_needed(self) -> None:
-        """See to it that somebody looks at what is ready."""
+        """Make sure that a worker will look at what is ready."""
         if not self._awake and self.ready and self._tasks is not None and not self.is_cut_off:
             for _ in range(1 if self._tasks.begins_elsewhere else min(self._pieces(), CALLED_AT_ONCE)):
                 self._awake += 1
@@ -112,13 +110,11 @@ class Workers(Host):
         return len(self.ready) + (len(first) if isinstance(first, Bundle) else 0)
 
     def cancel(self, worker: Worker) -> None:
-        """Cancel what it runs, where that stands. Twice is once."""
         if not worker.is_cancelled:
             worker.is_cancelled = True
             self.deliver(worker)
 
     def kill(self, worker: Worker) -> None:
-        """End what it runs by force, without waiting for that."""
         assert self._tasks is not None
         worker.is_cancelled = worker.is_killed = True
         self._workers.discard(worker)
@@ -129,10 +125,10 @@ class Workers(Host):
         self._tasks.cancel(worker)
 
     def is_cancellation(self, error: BaseException) -> bool:
-        """Whether the work that is being told of its end has been cancelled, and `error` is how it was told.
+        """Whether `error` is the cancellation of the work that is just being closed.
 
-        Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has
-        simply failed.
+        Work may raise such an exception without being cancelled (asyncio: by awaiting a cancelled future). Then it has
+        failed.
         """
         return self._is_cancelled(error) and (
             self.is_cut_off or (self._ending is not None and self._ending.is_cancelled)
@@ -141,17 +137,17 @@ class Workers(Host):
     # -- what workers ask for ------------------------------------------------------------------------------------------
 
     def serve(self, worker: Worker) -> Any:
-        """Run what is ready, by hand, for a slice of time. If the worker has come to keep work: what that waits for."""
+        """Run what is ready, by hand, for a slice of time. Returns what kept work waits for."""
         assert self._tasks is not None
         tasks, ready, monotonic = self._tasks, self.ready, self.monotonic
         cancelling = worker.cancelling = tasks.adopt(worker)
         self.habits.are_trusted = not tasks.are_made_elsewhere()
-        now = monotonic()  # read once for a piece of work: where one ends the next begins
+        now = monotonic()  # read once for each work: where one ends the next begins
         until = now + SLICE
         try:
             while ready and now < until and not worker.is_cancelled and not cancelling():
                 if not (tasks.begins_elsewhere or worker.is_fresh or self.habits.of(ready[0].func).is_quiet):
-                    break  # it may wait, and needs a task that is nobody's yet
+                    break  # it may wait, and needs a task that no other work has used
                 work = ready.popleft()
                 if isinstance(work, Bundle):
                     detached = self._run_bundle(work, worker, until)
@@ -164,7 +160,7 @@ class Workers(Host):
                     self._tell(worker, detached.work, detached.value, detached.error, now)
                     self._pass_on(detached.error)
                 del work, detached
-                if worker.ahead is not None:  # it has begun what is its own
+                if worker.ahead is not None:  # it has begun work of its own
                     break
             return None
         finally:
@@ -183,7 +179,6 @@ class Workers(Host):
 
     @property
     def begins_elsewhere(self) -> bool:
-        """Whether what may wait can begin although the present task has run something else."""
         return self._tasks is None or self._tasks.begins_elsewhere
 
     def adopted(self, worker: Worker) -> Traces:
@@ -199,12 +194,12 @@ class Workers(Host):
         tasks = self._tasks
         assert tasks is not None
         tasks.tidy(worker)
-        # Not in the work's own context: what is begun or armed here is nothing of its.
+        # Not in the work's own context: what begins or is armed here does not belong to the work.
         self.context.copy().run(self._tell, worker, work, value, error, self.monotonic())
         self._leave(worker)
         self.call_if_needed()
         ends_with_it = error is not None and tasks.may_end_with(worker, error)
-        worker.task = None  # which holds the error, whose traceback holds the worker
+        worker.task = None  # the task holds the error, whose traceback holds the worker
         return ends_with_it
 
     def gone(self, worker: Worker) -> None:
@@ -212,10 +207,10 @@ class Workers(Host):
         self._leave(worker)
         self.call_if_needed()
 
-    # -- steps of these ------------------------------------------------------------------------------------------------
+    # -- their steps ---------------------------------------------------------------------------------------------------
 
     def _run(self, work: Work, worker: Worker, now: float) -> Detached | None:
-        """Begin it, and run it to its end if its function is a quiet one. None: there is no more to do about it."""
+        """Begin the work, and run it to its end if its function is quiet. None: nothing is left to do."""
         work.is_waiting = False
         work.worker = worker
         self.current = work
@@ -241,23 +236,23 @@ class Workers(Host):
             if running is None:
                 return Detached(work, context, error=stop)
             value = stop.value
-        except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
+        except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome
             try:
                 return Detached(work, context, running, error=exc)
-            finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+            finally:  # the exception holds this frame by its traceback; the frame must not hold these in turn
                 del work, context, running
         self._tell(worker, work, value, None, self.monotonic())
         return None
 
     def _run_bundle(self, bundle: Bundle, worker: Worker, until: float) -> Detached | None:
-        """Run what it has for this slice. What comes out of it keeps its unit; the rest asks for another."""
+        """Run a bundle for this slice. A piece that leaves it keeps the unit; the rest asks for another."""
         bundle.is_waiting = False
         self._serving = worker
         detached = bundle.run_on(self, worker, until)
         try:
             if detached is None:
                 self._release(bundle)
-            if len(bundle) and not bundle.steps_back:  # others may rank before it by now
+            if len(bundle) and not bundle.steps_back:  # others may rank before it now
                 self._submit_rest(bundle)
             if detached is not None and detached.is_new:
                 assert detached.running is not None
@@ -266,11 +261,11 @@ class Workers(Host):
             if bundle.steps_back and len(bundle):
                 self._submit_rest(bundle)
             return None if detached is not None and detached.is_new else detached
-        finally:  # an exception in `detached` may hold this frame, and is not to hold what this frame holds
+        finally:  # an exception in `detached` may hold this frame; the frame must not hold these in turn
             del detached, bundle
 
     def _begin(self, worker: Worker, work: Work, context: Context, running: Coroutine[Any, Any, Any]) -> None:
-        """Let it begin in a task of its own: a new one, or that of the worker, which is nobody's yet."""
+        """Begin work in a task of its own: a new one, or the worker's, if that is unused."""
         assert self._tasks is not None
         self.current = None
         habit = self.habits.of(work.func)
@@ -291,7 +286,7 @@ class Workers(Host):
             del work, context, running, worker
 
     def _keep(self, worker: Worker, detached: Detached) -> Any:
-        """The worker goes on with what waits though it never did, and others with what is ready."""
+        """Keep work that waits unexpectedly in this worker. Other workers go on with what is ready."""
         assert self._tasks is not None
         work = detached.work
         assert detached.running is not None
@@ -303,7 +298,6 @@ class Workers(Host):
         return detached.yielded
 
     def _tell(self, worker: Worker, work: Work, value: Any, error: BaseException | None, now: float) -> None:
-        """Tell it of its end, and take back what it held."""
         work.worker = self.current = None
         if error is not None:
             self._ending = worker
@@ -315,7 +309,7 @@ class Workers(Host):
             logger.exception("work raised when it was told of its end")
         finally:
             self._ending = None
-            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+            work.context = None  # the context may hold the work itself, and garbage in a circle waits for the collector
             if not worker.is_killed:
                 self._release(work)
 
@@ -325,7 +319,6 @@ class Workers(Host):
             self._has_changed.set()
 
     def _pass_on(self, error: BaseException | None) -> None:
-        """Raise what is not the work's own."""
         if error is not None and (issubclass(type(error), KeyboardInterrupt) or self._is_cancelled(error)):
             raise error
 

@@ -21,7 +21,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """A clock for tests. It stands still until you move it or, with `autojump`, until nobody has anything to do.
+    """A clock for tests. It stands still until you move it or, with `autojump`, until all tasks are idle.
 
     The wall clock begins at `start`. `monotonic` begins at 1,000, so that you notice if you mix them up. With
     `autojump=True` waiting takes no real time: when `is_idle()` is true (by default always), time jumps to the end of
@@ -29,14 +29,14 @@ class ManualClock:
     """
 
     announces_steps = True
-    """`step` wakes whoever waits, so that a scheduler need not look now and then whether the clock was set."""
+    """`step` wakes every wait, so a scheduler need not check whether the clock was set."""
 
     def __init__(self, start: datetime = START, *, autojump: bool = False) -> None:
         self._monotonic = 1_000.0
         self._wall_ahead = start.timestamp() - self._monotonic
         self._sleepers: list[tuple[float, int, anyio.Event]] = []
         self._contexts: dict[anyio.Event, Context] = {}
-        """Of those who sleep."""
+        """The contexts of sleeping tasks."""
         self._order = itertools.count()
         self._wakes: list[_ManualWake] = []
         self.autojump = autojump
@@ -60,7 +60,7 @@ class ManualClock:
         return len(self._sleepers)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Let `seconds` pass on both clocks, all at once, and wake everybody who waited for that."""
+        """Let `seconds` pass on both clocks, all at once, and end every wait for that time."""
         seconds = _seconds_of(seconds)
         if seconds < 0:
             msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
@@ -68,7 +68,7 @@ class ManualClock:
         self._move_to(self._monotonic + seconds)
 
     async def travel(self, seconds: float | timedelta) -> None:
-        """Let `seconds` pass. Stop wherever somebody waits, and let them work before time goes on."""
+        """Let `seconds` pass. Stop at the end of each wait, and let its task work before time goes on."""
         goal = self._monotonic + _seconds_of(seconds)
         await self._settle()
         while (following := self._next_wait()) <= goal + ROUNDING:
@@ -78,7 +78,7 @@ class ManualClock:
         await self._settle()
 
     async def travel_until(self, is_over: Callable[[], bool], may_pass: Callable[[], bool]) -> None:
-        """Return when it is over. Until then let time pass from wait to wait whenever it may, else wait in real time.
+        """Return when `is_over()`. Until then let time pass from wait to wait whenever it may, else wait in real time.
 
         With `autojump` it only waits: then time passes by itself.
         """
@@ -93,7 +93,7 @@ class ManualClock:
             await self._settle()
 
     def asleep(self, variable: ContextVar[Any]) -> int:
-        """How many are in `sleep` in whose context `variable` is set."""
+        """Count the tasks in `sleep` in whose context `variable` is set."""
         return sum(variable in context for context in self._contexts.values())
 
     def step(self, seconds: float | timedelta) -> None:
@@ -113,7 +113,7 @@ class ManualClock:
         return wake
 
     async def sleep(self, seconds: float) -> None:
-        """See Clock. With `autojump` and no queue on this clock, time jumps for those who sleep alone."""
+        """See Clock. With `autojump` and no queue on this clock, time jumps while all other tasks are idle."""
         if seconds <= 0:
             await checkpoint()
             return
@@ -132,9 +132,7 @@ class ManualClock:
                 heapq.heapify(self._sleepers)
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """Give the others on the event loop a turn; then, if nobody works, move to the end of the next wait, or to
-        `until`.
-        """
+        """Give other tasks a turn. If all are idle then, move to the end of the next wait, or to `until`."""
         await checkpoint()
         following = min(until, self._next_wait())
         if following < math.inf and not is_over() and self.is_idle():
@@ -154,7 +152,7 @@ class ManualClock:
                 wake.set()
 
     async def _settle(self) -> None:
-        """Give everybody on the event loop enough turns to finish what needs no time."""
+        """Give the other tasks of the event loop enough turns to finish what needs no time."""
         quiet = 0
         with others_watched() as is_quiet:
             for _ in range(SETTLE_TURNS):
@@ -168,11 +166,12 @@ A_MOMENT = 0.001
 """Seconds of real time."""
 
 SETTLE_TURNS = 50
-"""Turns of the event loop within which what needs no time is taken to be done."""
+"""Turns of the event loop after which everything that needs no time is taken as done."""
 
 QUIET_TURNS = 3
-"""Turns in a row in which nobody else had anything to do, after which all is done: the loop has looked for answers of
-sockets and threads meanwhile.
+"""Turns in a row in which all other tasks were idle, after which all is done.
+
+The loop has looked for answers of sockets and threads meanwhile.
 """
 
 ROUNDING = 1e-9
@@ -214,7 +213,7 @@ class _ManualWake:
 
 
 def _seconds_of(value: float | timedelta) -> float:
-    """Seconds. Raises TypeError for what is neither a number nor a timedelta: this package reads no text."""
+    """Convert to seconds. Raises TypeError for text and all else that is neither a number nor a timedelta."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, (int, float)):
