@@ -20,17 +20,13 @@ from ._work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async
 from ._worker import Worker
 from ._workers import Workers
 
-Begun, Crew, Volley = Detached, Workers, Bundle  # as they were called before
-
 __all__ = [
     "HELD",
     "OUT",
     "UNKNOWN",
     "Alarm",
-    "Begun",
     "Bundle",
     "Clock",
-    "Crew",
     "Detached",
     "Entry",
     "Held",
@@ -56,7 +52,6 @@ __all__ = [
     "TimerQueue",
     "TimerQueueError",
     "UnknownLimit",
-    "Volley",
     "Work",
     "Worker",
     "Workers",

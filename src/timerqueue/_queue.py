@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from logging import getLogger
-from threading import Lock, get_ident
+from threading import Lock
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
@@ -108,7 +108,6 @@ class TimerQueue(Resident):
         self._lock = Lock()
         self._lifecycle = Lifecycle("TimerQueue")
         self._is_stopped = False
-        self._thread: int | None = None
         self._wake: Wake | None = None
         self._awaited = -math.inf  # when the wait ends; -inf: the loop is awake and will look by itself
         self._looked = -math.inf  # when the last due entry had been removed
@@ -179,14 +178,9 @@ class TimerQueue(Resident):
             self._call_loop()
         return moved
 
-    def is_loop_thread(self) -> bool:
-        """Whether the caller is in the thread that runs the loop."""
-        return get_ident() == self._thread
-
     async def run(self) -> None:
         """Fire entries as they become due, until `stop`. A queue runs once: a second call raises LifecycleError."""
         self._lifecycle.start()
-        self._thread = get_ident()
         self._wake = self.clock.make_wake()
         self._pace = getattr(self._wake, "pace", 0.0)  # a user's own clock may have no pace
         try:
@@ -194,7 +188,6 @@ class TimerQueue(Resident):
                 await self._turn()
         finally:
             self.stop()
-            self._thread = None
 
     def stop(self) -> None:
         """Fire nothing more and drop the waiting entries. Any thread, any number of times."""

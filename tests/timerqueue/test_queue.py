@@ -7,7 +7,7 @@ import random
 import weakref
 from contextlib import asynccontextmanager
 from functools import partial
-from threading import Event
+from threading import Event, get_ident
 
 import anyio
 import pytest
@@ -181,14 +181,14 @@ async def test_pushes_from_eight_threads_all_fire():
     """On the loop's thread, each once."""
     each = 500
     calls = []
-    queue = TimerQueue()
+    queue, loop_thread = TimerQueue(), get_ident()
 
     def call(what):
-        assert queue.is_loop_thread()
+        assert get_ident() == loop_thread
         calls.append(what)
 
     def push(number):
-        assert not queue.is_loop_thread()
+        assert get_ident() != loop_thread
         for index in range(each):
             queue.push(queue.clock.monotonic() + index % 7 / 1_000, call, (number, index))
 

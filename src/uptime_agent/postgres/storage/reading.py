@@ -88,11 +88,3 @@ def outcome_of(target: str, probe: str, database: str, due: float, row: Sequence
         reason=reason,
         **dict(zip(FIGURES, figures, strict=True)),
     )
-
-
-def newest_of_each(samples: Sequence[StoredSample]) -> list[StoredSample]:
-    """Return the first sample of each target, probe and database, in their order."""
-    firsts: dict[tuple[str, str, str | None], StoredSample] = {}
-    for sample in samples:
-        firsts.setdefault((sample.target, sample.probe, sample.database), sample)
-    return list(firsts.values())
