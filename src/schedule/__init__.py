@@ -1,8 +1,9 @@
-"""Schedules say what comes next. They are plain values, and read no clock.
+"""Schedules say what comes next. They are plain values and read no clock.
 
 `Schedule.next(after)` is the first slot strictly later than an aware datetime, in UTC, or None if there is none.
+
 `Every` is a fixed rate, `After` a fixed pause, `At` one instant. `Calendar` counts days, weeks, months or years, and
-`Cron` reads crontab expressions. `parse` makes all of them from text. Combine them with `|`, `.between()` and
+`Cron` reads crontab expressions. `parse` makes each of them from text. Combine them with `|`, `.between()` and
 `.except_(Window(...))`.
 
 For schedules of your own: `utc` takes an instant or refuses it, `LAST_INSTANT` is the last one that there is, and
@@ -50,6 +51,6 @@ __all__ = [
 
 check_neighbour(_Path(__file__).parent.parent)
 
-for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
+for _each in [globals()[name] for name in __all__]:  # a traceback names the module from which users import the error
     if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("schedule."):
         _each.__module__ = "schedule"

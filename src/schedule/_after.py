@@ -1,4 +1,4 @@
-"""`After`: a fixed pause. Whoever runs the job asks it with the end of the run."""
+"""`After`: a fixed pause after the end of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._schedule import Schedule
 
 @frozen
 class After(Schedule):
-    """After: one slot, `interval` after the time that you ask about. A scheduler asks about the end of a run."""
+    """One slot, `interval` after the time that you ask about. A scheduler asks about the end of a run."""
 
     interval: timedelta = field(converter=positive)
 

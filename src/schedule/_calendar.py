@@ -1,4 +1,4 @@
-"""`Calendar`: days, weeks, months and years as calendars count them, not as so many seconds."""
+"""`Calendar`: days, weeks, months and years as calendars count them, not as a number of seconds."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def _normal(interval: str) -> str:
 
 @frozen
 class Calendar(Schedule):
-    """Calendar: a slot at `origin` and after each `interval`, at the same wall time in the zone `tz`.
+    """A slot at `origin` and after each `interval`, at the same wall time in the zone `tz`.
 
     By default `tz` is the zone of the origin.
 
-    Slots count from the origin, and there are none before it. If a month does not have the origin's day, its last day
-    is taken, and the next month has the right day again: 31 January, 28 February, 31 March. If a wall time comes twice,
-    the first one is taken. If it does not come, the first instant after the gap is taken.
+    There are no slots before the origin. A month without the origin's day has its slot on its last day: 31 January, 28
+    February, 31 March. If a wall time comes twice, the first counts. If it does not come, the first instant after the
+    gap counts.
 
-    Raises ScheduleError for other intervals, for a count above 999,999, for an origin without a zone or without a wall
-    time in `tz`, for an unknown `tz`, and for none beside an origin that has only an offset.
+    Raises ScheduleError for an unknown unit, a count above 999,999, and an unknown `tz`. Also for an origin without a
+    zone or without a wall time in `tz`. If the origin has only an offset, `tz` must be given.
     """
 
     interval: str = field(converter=_normal)
@@ -60,7 +60,7 @@ class Calendar(Schedule):
         return find_zone(self.tz)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "origin", utc(self.origin))  # its zone has been read by now
+        object.__setattr__(self, "origin", utc(self.origin))  # its zone has been read already
         try:
             self._wall(self.origin)
         except OverflowError:
@@ -90,9 +90,9 @@ class Calendar(Schedule):
             return None
 
     def _fallen_together(self, after: datetime, until: datetime) -> int:
-        """How many slots are one with the slot before them: a zone that leaves out a whole day has two at its end."""
+        """Count the slots that coincide with the one before. Two meet where the zone leaves out a day."""
         offset = self._offset(after) + HALF_A_DAY
-        if self._offset(until) < offset:  # what zones do each year is less
+        if self._offset(until) < offset:  # yearly changes of clocks are smaller
             return 0
         while until - after > MICROSECOND:
             middle = after + (until - after) // 2
@@ -103,14 +103,14 @@ class Calendar(Schedule):
         return self._wall(when) - when.replace(tzinfo=None)
 
     def _first_after(self, after: datetime) -> int:
-        """The index of the first slot later than `after`."""
+        """Return the index of the first slot later than `after`."""
         index = self._estimate(after)
         while self._slot(index) <= after:
             index += 1
         return index
 
     def _estimate(self, after: datetime) -> int:
-        """The answer's index or the one before it: wall times are in the order of the instants that they mean."""
+        """Return the answer's index or the index before it. Wall times are in the order of their instants."""
         if after < self.origin:
             return 0
         count, months, days = self._step()
@@ -122,7 +122,7 @@ class Calendar(Schedule):
         return max(0, elapsed)
 
     def _slot(self, index: int) -> datetime:
-        if index == 0:  # stands as it was given, even in an hour that comes twice
+        if index == 0:  # as it was given, even in an hour that comes twice
             return self.origin
         count, months, days = self._step()
         wall = self._wall(self.origin) + timedelta(days=days * count * index)
@@ -137,7 +137,7 @@ class Calendar(Schedule):
 
 
 def _zone_of(origin: datetime) -> str:
-    """Name the zone of an instant. Raises ScheduleError for an offset, which is that of many zones."""
+    """Return the zone's name. Raises ScheduleError for a mere offset, which many zones have."""
     name = getattr(origin.tzinfo, "key", None) or getattr(origin.tzinfo, "zone", None)  # of zoneinfo, of pytz
     if name is not None:
         return str(name)

@@ -1,4 +1,4 @@
-"""`Cron`: what crontab lines say, with exact rules for changes of clocks and refusal of what never comes."""
+"""`Cron`: crontab expressions, with exact rules for changes of clocks. An expression that never comes is refused."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from ._schedule import Schedule
 from ._wall import find_zone, zone_name
 
 _DAWN: Final = FIRST_INSTANT + timedelta(days=2)
-"""The first slots lie behind this: before it not every zone has a wall time."""
+"""The first slots come after this: before it some zones have no wall time."""
 
 
 @frozen
 class Cron(Schedule):
-    """Cron: slots at the wall times that a cron expression names, in the zone `tz`.
+    """Slots at the wall times that a cron expression names, in the zone `tz`.
 
     Five fields are minute, hour, day of month, month, day of week. With six fields, seconds come first. With seven, a
     year comes last. Nicknames such as @hourly work too. Fields take numbers, names (jan, mon; 0 and 7 are Sunday),
-    ranges, steps, lists, L, 15W, LW, fri#2 and friL. A range may run past the end: fri-mon. H is a value that the job's
-    key decides, which `bind` gives. (Until then the key is "".)
+    ranges, steps, lists, L, 15W, LW, fri#2 and friL. A range may run past the end: fri-mon. H is a value decided by the
+    job's key, which `bind` gives. (Until then the key is "".)
 
     Days: if the day of month or the day of week begins with a star, both must match; otherwise one match is enough.
-    Clocks: if the minute or the hour begins with a star, slots keep their real spacing. Otherwise a wall time that
-    comes twice has one slot, the first, and a skipped wall time has one at the first instant after the gap.
 
-    Raises ScheduleError for text that it cannot read, an unknown zone, and what never comes, such as 31 February.
+    Clocks: if the minute or the hour begins with a star, slots keep their real spacing. Otherwise each wall time has
+    one slot. If it comes twice, that is the first; if it is skipped, the first instant after the gap.
+
+    Raises ScheduleError for unreadable text, an unknown zone, and an expression that never comes, such as 31 February.
     """
 
     expression: str = field(converter=normal)
     tz: str = field(default="UTC", converter=zone_name, kw_only=True)
     _template: str | None = field(default=None, eq=False, repr=False, kw_only=True, alias="_template")
-    """The expression with its H that `bind` made this one of."""
+    """The expression with H, from which `bind` made this schedule."""
     _times: Times = field(init=False, eq=False, repr=False)
     _zone: ZoneInfo = field(init=False, eq=False, repr=False)
 
@@ -70,8 +71,8 @@ class Cron(Schedule):
     def count(self, after: datetime, until: datetime) -> tuple[int, bool] | None:
         """Return how many slots are later than `after` and not later than `until`, and whether that number is exact.
 
-        It is exact for a hundred days; for more it is a lower bound. It does not look at each slot. None: the calendar
-        ends before `until`.
+        It is exact for a hundred days, a lower bound for more. The work does not grow with the slots. None: the
+        calendar ends before `until`.
         """
         after, until = max(utc(after), _DAWN), utc(until)
         try:
@@ -81,13 +82,13 @@ class Cron(Schedule):
             return None
 
     def bind(self, key: str) -> Schedule:
-        """Return this schedule with the job's own value in place of each H, or itself if there is no H."""
+        """Return this schedule with the job's own value in place of each H. Without H it is the schedule itself."""
         expression = bound(self.expression, key)
         if expression == self.expression:
             return self
         return Cron(expression, tz=self.tz, _template=self.expression)
 
     def unbound(self, key: str) -> Cron:
-        """Return the schedule that `bind(key)` made this one of, with its H, or else itself."""
+        """Return the schedule with H from which `bind(key)` made this one, or else itself."""
         before = self if self._template is None else Cron(self._template, tz=self.tz)
         return before if before.bind(key) == self else self

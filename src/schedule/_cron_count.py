@@ -1,12 +1,12 @@
-"""How many slots a cron expression has in a stretch of time: by arithmetic, however many there are.
+"""How many slots a cron expression has in a stretch of time, by arithmetic.
 
-A day that the expression names has the same number of wall times as any other such day, so whole months are counted at
-once. Between two changes of clocks wall time is real time. What a change does is in `_cron_zone`: of what comes twice
-a *fixed* expression has the first alone, and of all that is skipped one slot, where the gap ends.
+Every day that the expression names has the same number of wall times, so whole months are counted at once. Between two
+changes of clocks wall time is real time. `_cron_zone` says what a change does. For a *fixed* expression only the first
+of two equal wall times counts, and all skipped ones together are one slot where the gap ends.
 
     count(start, end) = slots(day before start, end) - slots(day before start, start)
 
-so that a start in the middle of an hour that comes twice needs no thought of its own.
+So a start inside an hour that comes twice needs no special case.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from ._wall import SECOND
 
 DAY: Final = timedelta(days=1)
 LONGEST: Final = 100 * DAY
-"""No longer stretch is counted. Each day is looked at for a change of clocks, which for so many takes a tenth of a
-millisecond; and ten thousand schedules may have the same gap.
+"""The longest stretch that is counted. Each day is checked for a change of clocks.
+
+A hundred checks take a tenth of a millisecond, and ten thousand schedules may have the same gap.
 """
 
 _BEFORE: Final = 2 * DAY
 """Longer than any stretch of wall time that came twice."""
 
 Relaunch = tuple[datetime, datetime, timedelta]
-"""From an instant to another, both naive UTC, in which clocks have one offset."""
+"""From an instant to another, both naive UTC, between which clocks keep one offset."""
 
 
 def count(times: Times, zone: ZoneInfo, after: datetime, until: datetime) -> int:
-    """The slots later than `after` and up to `until`, both in UTC and no further apart than LONGEST.
+    """Count the slots later than `after` and up to `until`, both in UTC and no further apart than LONGEST.
 
     Raises OverflowError near the ends of the calendar.
     """
@@ -47,7 +48,7 @@ def _second(when: datetime) -> datetime:
 
 
 def _stretches(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[Relaunch]:
-    """In order, without holes, from `start` to before `end`."""
+    """Yield the stretches from `start` to before `end`, in order and without holes."""
     offset = _offset(zone, start)
     at = start
     while at < end:
@@ -69,7 +70,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) -> datetime:
-    """The first second in (low, high] at which the offset is another."""
+    """Return the first second in (low, high] at which the offset differs."""
     while high - low > SECOND:
         middle = low + (high - low) // 2
         middle = middle.replace(microsecond=0)
@@ -80,11 +81,11 @@ def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) ->
 def _slots(times: Times, stretches: Iterator[Relaunch]) -> int:
     found = 0
     shown: datetime | None = None
-    """What the clocks showed when the stretch before ended."""
+    """The wall time at which the last stretch ended."""
     for start, end, offset in stretches:
         first, last = start + offset, end + offset
         if shown is not None and times.is_fixed:
-            if shown < first:  # skipped: one slot where the gap ends, unless there is one there anyway
+            if shown < first:  # skipped: one slot where the gap ends, unless there is one anyway
                 found += bool(_walls(times, shown, first)) and not _walls(times, first, first + SECOND)
             first = max(first, min(shown, last))
         found += _walls(times, first, last)
@@ -93,7 +94,7 @@ def _slots(times: Times, stretches: Iterator[Relaunch]) -> int:
 
 
 def _walls(times: Times, start: datetime, end: datetime) -> int:
-    """How many wall times there are from `start` to before `end`."""
+    """Count the wall times from `start` to before `end`."""
     if end <= start:
         return 0
     if start.date() == end.date():
@@ -104,7 +105,7 @@ def _walls(times: Times, start: datetime, end: datetime) -> int:
 
 
 def _in_day(times: Times, wall: datetime) -> int:
-    """How many times of day are earlier than that of `wall`, on a day that has any."""
+    """Count the times of day earlier than that of `wall`, on a day that has any."""
     seconds, minutes = times.seconds.bit_count(), times.minutes.bit_count()
     found = _below(times.hours, wall.hour) * minutes * seconds
     if times.hours >> wall.hour & 1:
@@ -119,7 +120,7 @@ def _below(values: int, value: int) -> int:
 
 
 def _days(times: Times, start: datetime, end: datetime) -> int:
-    """How many of the days between that of `start` and that of `end`, without both, have slots."""
+    """Count the days with slots between the days of `start` and `end`, both excluded."""
     found, month = 0, (start.year, start.month)
     while month <= (end.year, end.month):
         year, number = month

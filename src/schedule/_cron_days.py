@@ -1,7 +1,7 @@
-"""On which days a cron expression comes: its day-of-month and day-of-week fields together, a month at a time.
+"""The days of a cron expression: its day-of-month and day-of-week fields together, a month at a time.
 
-The days of a month are a set like those of the fields: bit d for day d. A weekday repeats every seven bits, so the
-days of a month are found by shifting, without a look at any single day.
+The days of a month are a set like the fields' sets: bit d for day d. A weekday repeats every seven bits, so shifting
+finds the days of a month without a look at any single day.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Days:
     rare_weekdays: Rare = _COMMON
 
     def of(self, year: int, month: int) -> int:
-        """The days of that month on which the rule holds."""
+        """Return the days of that month on which the rule holds, as a set."""
         first, length = month_shape(year, month)
         whole = (2 << length) - 2
         if self.dates == DAY.every and self.weekdays == WEEKDAY.every:
@@ -51,7 +51,7 @@ class Days:
 
 @lru_cache(maxsize=1024)
 def days(day: str, weekday: str) -> Days:
-    """The rule that two fields name. Raises ScheduleError if one cannot be read."""
+    """Return the rule that two fields name. Raises ScheduleError if one cannot be read."""
     day, weekday = ("*" if text == "?" else text for text in (day, weekday))
     dates, rare_dates = _read(DAY, day)
     weekdays, rare_weekdays = _read(WEEKDAY, weekday)
@@ -81,7 +81,6 @@ def _rare_dates(rare: Rare, first: int, length: int) -> int:
 
 
 def _nearest(day: int, first: int, length: int) -> int:
-    """The day from Monday to Friday that is nearest to `day` in its month."""
     match (first + day - 1) % 7:
         case 6:  # Saturday
             return day - 1 if day > 1 else day + 2
@@ -101,6 +100,6 @@ def _rare_weekdays(rare: Rare, first: int, length: int) -> int:
 
 @lru_cache(maxsize=1024)
 def month_shape(year: int, month: int) -> tuple[int, int]:
-    """The weekday of the first of a month, 0 being Sunday, and the length of the month."""
+    """Return the weekday of the first of a month, 0 being Sunday, and the length of the month."""
     length = 29 if month == 2 and isleap(year) else _LENGTHS[month]  # noqa: PLR2004 - February
     return date(year, month, 1).isoweekday() % 7, length

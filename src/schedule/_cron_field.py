@@ -1,7 +1,7 @@
-"""One field of a cron expression: text on one side, the set of values that it names on the other.
+"""One field of a cron expression: its text, and the set of values that the text names.
 
-A set is an integer with bit v set for each value v: "1,3" is 0b1010. That is small, equal by value, and the next
-value is a matter of shifting, so an expression with all its sets takes less than a kilobyte.
+A set is an integer with bit v set for each value v: "1,3" is 0b1010. Such sets are small, equal by value, and shifting
+finds the next value. An expression with all its sets takes less than a kilobyte.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ._foreign import item_meant
 _ITEM: Final = re.compile(r"(?:(\*)|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?)(?:/([0-9]{1,4}))?", re.IGNORECASE)
 
 
-@frozen(eq=False)  # each is one of a kind, and the key of caches
+@frozen(eq=False)  # each is unique, and a key of caches
 class Field:
-    """The place of a field in an expression: its values from `low` to `high`, and their names if they have any."""
+    """A field of an expression: its values from `low` to `high`, and their names if they have any."""
 
     name: str
     low: int
@@ -31,19 +31,16 @@ class Field:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
         return self.high - self.low + 1
 
     @property
     def numbers(self) -> str:
-        """Which numbers it takes, in words."""
         if self.alias is None:
             return f"{self.low} to {self.high}"
         return f"{self.low} to {self.high}, or {self.alias} for {self.names[0]} too"
 
     @property
     def every(self) -> int:
-        """The set of all values."""
         return (2 << self.high) - (1 << self.low)
 
 
@@ -67,7 +64,6 @@ class Item:
     is_range: bool = False
 
     def values(self, field: Field) -> list[int]:
-        """The values that it names, in its own order."""
         last = self.last + field.size if self.last < self.first else self.last
         return [field.low + (value - field.low) % field.size for value in range(self.first, last + 1, self.step)]
 
@@ -78,7 +74,7 @@ def starred(text: str) -> bool:
 
 
 def item(field: Field, text: str) -> Item:
-    """Reads one part of a list. Raises ScheduleError if it is none."""
+    """Read one part of a list. Raises ScheduleError for anything else."""
     found = _ITEM.fullmatch(text)
     if found is None:
         raise _unreadable(field, text)
@@ -98,7 +94,10 @@ def item(field: Field, text: str) -> Item:
 
 @lru_cache(maxsize=4096)
 def values(field: Field, text: str) -> int:
-    """The set that a field's text names. Raises ScheduleError if it is no list of numbers, names, ranges and steps."""
+    """Return the set that a field's text names.
+
+    Raises ScheduleError if the text is not a list of numbers, names, ranges and steps.
+    """
     found = 0
     for part in text.split(","):
         for value in item(field, part).values(field):
@@ -107,7 +106,7 @@ def values(field: Field, text: str) -> int:
 
 
 def next_value(values: int, at: int) -> int:
-    """The smallest value of a set that is at least `at`; -1 if there is none."""
+    """Return the smallest value of a set that is at least `at`; -1 if there is none."""
     rest = values >> at
     return at + (rest & -rest).bit_length() - 1 if rest else -1
 

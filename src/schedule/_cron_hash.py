@@ -1,7 +1,7 @@
-"""H in cron expressions: a value by the job's key, so that jobs with one expression spread over the hour or the day.
+"""H in cron expressions: a value hashed from the job's key, which spreads jobs with one expression.
 
-Each field is hashed on its own. croniter draws all fields from one number, which leaves `H H * * *` a sixth of the
-day's minutes.
+Each field is hashed on its own. Drawing all fields from one number, as croniter does, lets `H H * * *` reach only a
+sixth of the day's minutes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ _EVERY_MONTH_HAS: Final = 28
 
 
 def is_hashed(text: str) -> bool:
-    """Whether a field has an H."""
     return any(_HASHED.fullmatch(part) for part in text.split(","))
 
 
 def resolve(field: Field, text: str, key: str) -> str:
-    """The field for the job `key`: H and H(0-29) become a number, H/15 and H(0-29)/10 steps from a hashed start.
+    """Return the field for the job `key`. H and H(0-29) become a number, H/15 and H(0-29)/10 steps from a hashed start.
 
     Raises ScheduleError for a range that is empty or outside the field.
     """
@@ -45,7 +44,7 @@ def _resolve(field: Field, text: str, key: str) -> str:
 
 def _range(field: Field, found: re.Match[str], text: str) -> tuple[int, int]:
     if found[1] is None:
-        # The 29th to 31st are not in every month: who asks for any day does not ask for months without.
+        # H means any day, and some months have no 29th to 31st.
         return field.low, _EVERY_MONTH_HAS if field == DAY else field.high
     low, high = int(found[1]), int(found[2])
     if not field.low <= low <= high <= field.high:

@@ -1,4 +1,4 @@
-"""Warnings: what surprises people about a cron expression that is right as far as it goes."""
+"""Warnings about valid cron expressions that surprise people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._croniter import is_rare
 
 _SHORTEST_MONTHS: Final = 28
 _NUMBER: Final = re.compile(r"(?<![#/0-9])[0-7]")
-"""The number of a weekday: none behind # or /."""
+"""The number of a weekday, but not after # or /."""
 _RESTARTS: Final = {
     SECOND: "minute",
     MINUTE: "hour",
@@ -25,7 +25,6 @@ _RESTARTS: Final = {
 
 
 def lint(texts: dict[Field, str]) -> Iterator[str]:
-    """Yields a sentence for each part whose meaning surprises."""
     for field, text in texts.items():
         for part in text.split(","):
             if part != "?" and not is_hashed(part) and not (field in (DAY, WEEKDAY) and is_rare(field, part)):
@@ -58,7 +57,7 @@ def _lint_days(day: str, weekday: str) -> Iterator[str]:
 
 
 def _lint_numbers(day: str, weekday: str) -> Iterator[str]:
-    """A day of month of ? is Quartz's and EventBridge's, and so may be the numbers beside it."""
+    """Warn about weekday numbers next to ?, which Quartz and EventBridge count from another day."""
     numbers = [int(each) for each in _NUMBER.findall(weekday)]
     if day != "?" or not numbers or 0 in numbers:
         return

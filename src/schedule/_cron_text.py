@@ -1,4 +1,4 @@
-"""A cron expression as text: its nicknames, its fields by name, and the sets that they stand for."""
+"""A cron expression as text: its nicknames, its fields by name, and the sets that they name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ZONE: Final = re.compile(r"CRON_TZ=\S+ ")
 
 
 def normal(expression: str) -> str:
-    """The expression with single spaces. Raises ScheduleError if it is no text, not ASCII, or too long."""
+    """Return the expression with single spaces. Raises ScheduleError for other types, non-ASCII and long text."""
     if not isinstance(expression, str):
         raise ScheduleError(f'a cron expression must be text such as "*/5 * * * *", not {expression!r}')
     if len(expression) > LONGEST or not expression.isascii():
@@ -43,7 +43,7 @@ def normal(expression: str) -> str:
 
 
 def fields(expression: str) -> list[tuple[Field, str]]:
-    """Each field with its text, nicknames spelt out. Raises ScheduleError unless there are five, six or seven."""
+    """Return each field with its text, nicknames spelt out. Raises ScheduleError unless there are five to seven."""
     texts = NICKNAMES.get(expression.lower(), expression).split()
     if len(texts) == 1 and (similar := get_close_matches(expression.lower(), NICKNAMES, n=1)):
         raise ScheduleError(f"cannot read the cron expression {expression!r}: did you mean {similar[0]!r}?")
@@ -58,7 +58,7 @@ def fields(expression: str) -> list[tuple[Field, str]]:
 
 
 def bound(expression: str, key: str) -> str:
-    """The expression with each H as it stands for the job `key`; the same text if it has none."""
+    """Return the expression with the value of each H for the job `key`; the same text if it has none."""
     if "h" not in expression.lower():
         return expression
     parts = fields(expression)
@@ -69,7 +69,7 @@ def bound(expression: str, key: str) -> str:
 
 @lru_cache(maxsize=1024)
 def read(expression: str) -> Times:
-    """The sets that an expression stands for; H as for the key "".
+    """Return the sets of an expression; H as for the key "".
 
     Raises ScheduleError if it cannot be read or names no day that ever comes.
     """
@@ -85,7 +85,7 @@ def read(expression: str) -> Times:
 
 
 def is_expression(text: str) -> bool:
-    """Whether a text is a cron expression, behind CRON_TZ=... if it likes."""
+    """Whether a text is a cron expression, with or without CRON_TZ=... before it."""
     try:
         return bool(_times(dict(fields(bound(_ZONE.sub("", text), "")))))
     except ScheduleError:
@@ -106,7 +106,7 @@ def _times(texts: dict[Field, str]) -> Times:
 
 
 def _possible(times: Times, expression: str) -> Times:
-    # Without a clock: has the expression a day in one whole cycle of the calendar, or in the years that it names?
+    # Without a clock: does the expression have a day in one whole cycle of the calendar, or in the years that it names?
     if times.next(_DAWN) is None:
         raise ScheduleError(f"cron expression {expression!r} never comes: no month that it names has such a day")
     return times

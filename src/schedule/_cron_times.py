@@ -1,4 +1,4 @@
-"""A cron expression as sets, and the next wall time in them: plain calendar, no zone, no change of clocks."""
+"""A cron expression as sets, and the next wall time in them. Plain calendar: no zone, no change of clocks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ._cron_days import Days
 from ._cron_field import next_value
 
 CALENDAR_CYCLE: Final = 400
-"""Years after which the Gregorian calendar repeats, weekdays and all: what has not come by then never will."""
+"""Years after which the Gregorian calendar repeats, weekdays included. A day that is not in one cycle never comes."""
 
 
 @frozen
 class Times:
-    """Wall times, to the second, that an expression names."""
+    """The wall times that an expression names, to the second."""
 
     seconds: int
     minutes: int
@@ -24,13 +24,13 @@ class Times:
     days: Days
     months: int
     years: int | None
-    """None: all of them."""
+    """None: all years."""
 
     is_fixed: bool
-    """Neither minute nor hour starts with a star. Decides what a change of clocks means."""
+    """Neither minute nor hour starts with a star. This decides what a change of clocks means."""
 
     def next(self, wall: datetime) -> datetime | None:
-        """The first time that is not earlier than `wall`, which is naive and in whole seconds."""
+        """Return the first time not earlier than `wall`, which is naive and in whole seconds."""
         if self.has_day(wall):
             found = self._later_that_day(wall)
             if found is not None:
@@ -38,11 +38,9 @@ class Times:
         return self._first_of_a_day(wall.year, wall.month, wall.day + 1)
 
     def has_day(self, wall: datetime) -> bool:
-        """Whether it names the day of `wall`."""
         return bool(self.days_of(wall.year, wall.month) >> wall.day & 1)
 
     def days_of(self, year: int, month: int) -> int:
-        """The days of that month that it names, as a set."""
         if not self.months >> month & 1 or not (self.years is None or self.years >> year & 1):
             return 0
         return self.days.of(year, month)

@@ -1,10 +1,10 @@
-"""Where wall times that an expression names lie on the real time line, when clocks are set back or forward.
+"""When the wall times of an expression come in real time, as clocks are set back or forward.
 
-*Fixed* expressions (neither minute nor hour starts with a star, as in `30 2 * * *`) mean once a day at that time: a
-time that the clocks skip counts at the first instant after the gap, a time that comes twice counts at its first.
+*Fixed* expressions (neither minute nor hour starts with a star, as in `30 2 * * *`) mean once a day at that time. A
+skipped time counts at the first instant after the gap; a time that comes twice counts at its first.
 
-*Recurring* ones (`*/20 * * * *`) keep their real spacing: they come whenever the clocks show one of their times,
-twice if that comes twice, and not at all for a time that is skipped. This is what cron(8) of Debian does.
+*Recurring* expressions (`*/20 * * * *`) keep their real spacing: each time that the clocks show one of their times.
+That is twice for a time that comes twice, and never for a skipped time. Debian's cron(8) does the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._wall import SECOND, change, first_instant, offsets
 
 
 def next_instant(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """The first instant later than `after` (UTC) that `times` means in `zone`."""
+    """Return the first instant later than `after` (UTC) that `times` means in `zone`."""
     local = after.astimezone(zone)
     wall = local.replace(tzinfo=None, microsecond=0, fold=0)
     return (_next_fixed if times.is_fixed else _next_recurring)(times, zone, local, wall)
@@ -25,7 +25,7 @@ def next_instant(times: Times, zone: ZoneInfo, after: datetime) -> datetime | No
 
 def _next_fixed(times: Times, zone: ZoneInfo, local: datetime, wall: datetime) -> datetime | None:
     start = wall + SECOND
-    if local.fold:  # all times of this hour have been: go on where it ends
+    if local.fold:  # all times of this hour have come already: go on where it ends
         before, later = offsets(wall, zone)
         start = change(wall, before, later, zone) + before
     found = times.next(start)

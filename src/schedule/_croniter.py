@@ -1,9 +1,9 @@
-"""The only file that knows croniter: it reads L, W and # in the two day fields.
+"""The only file that knows croniter, which reads L, W and # in the two day fields.
 
-Why no more of it: for the syntax that nearly all expressions consist of, croniter takes 100 to 200 microseconds to
-parse and to find a first start; the sets of `_cron_field` take a tenth of that. Its import alone costs as much as
-thousands of our expressions, so it waits for the first item that needs it. And it gets single items, never a whole
-expression, which keeps its habits out: `1-1` as the whole cycle, AND between W or # and the other day field.
+Nearly all expressions do without these. For them croniter takes 100 to 200 microseconds to parse and to find a first
+start, the sets of `_cron_field` a tenth of that. Importing croniter costs as much as thousands of our expressions, so
+the import waits for the first item that needs it. Only single items go to croniter, never a whole expression. That
+keeps its habits out: `1-1` as the whole cycle, AND between W or # and the other day field.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Rare:
     last: bool = False
     """The last day of the month."""
     nearest: tuple[int, ...] = ()
-    """Monday to Friday nearest to these days, which are cut to the length of the month, and within the month."""
+    """The weekdays (Monday to Friday) nearest to these days, within the month; days are cut to the month's length."""
     nth: tuple[tuple[int, int], ...] = ()
-    """(weekday, which one of the month); -1 is the last."""
+    """(weekday, which of the month); -1 is the last."""
 
 
 def is_rare(field: Field, text: str) -> bool:
-    """Whether an item of a day field is for `read_day` or `read_weekday`."""
+    """Whether an item of a day field needs `read_day` or `read_weekday`."""
     return _RARE[field].search(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def read_day(text: str) -> Rare:
-    """Reads L, 15W, LW and 15-L. Raises ScheduleError for anything else."""
+    """Read L, 15W, LW and 15-L. Raises ScheduleError for anything else."""
     # 31W is cut to the month's length, so it is the last weekday of any month; croniter has no LW.
     read = _read(DAY, text, "0 0 31W * *" if text.upper() == "LW" else f"0 0 {text} * *")
     if read.nearest_weekday:
@@ -64,7 +64,7 @@ def read_day(text: str) -> Rare:
 
 @lru_cache(maxsize=1024)
 def read_weekday(text: str) -> Rare:
-    """Reads 5#3, fri#3, mon-fri#1, L5, 5L and friL. Raises ScheduleError for anything else."""
+    """Read 5#3, fri#3, mon-fri#1, L5, 5L and friL. Raises ScheduleError for anything else."""
     numbered, last = _NTH.fullmatch(text), _LAST.fullmatch(text)
     if numbered:
         days, pattern = numbered[1], f"{{}}#{numbered[2]}"
@@ -85,5 +85,5 @@ def _read(field: Field, text: str, expression: str) -> croniter:
 
     try:
         return croniter(expression, start_time=0.0)
-    except ValueError:  # what it says speaks of an expression that nobody wrote
+    except ValueError:  # its message quotes an expression that the user did not write
         raise ScheduleError(f"cannot read {text!r} as {field.name}: {_ADVICE[field]}") from None

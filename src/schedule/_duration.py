@@ -51,12 +51,13 @@ _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNOR
 
 
 def duration(value: timedelta | float | str) -> timedelta:
-    """Return `value`, which is a timedelta, a number of seconds or a text, as a timedelta of 0 or more.
+    """Read a duration of 0 or more: a timedelta, a number of seconds, or a text.
 
-    A text is a number of seconds ("90", "1_000"), numbers with units from the largest to the smallest ("1h30m",
-    "1.5 hours", ".5s"; w d h m s ms us), or ISO 8601 ("PT1M30S") without months and years: their lengths differ.
+    - A number of seconds as text: "90", "1_000".
+    - Numbers with units from the largest to the smallest (w d h m s ms us): "1h30m", "1.5 hours", ".5s".
+    - ISO 8601 without months and years, because their lengths differ: "PT1M30S".
 
-    Raises ScheduleError for anything else, and for a duration that is negative, shorter than a microsecond but not 0,
+    Raises ScheduleError for anything else. Also for a duration that is negative, shorter than a microsecond but not 0,
     or longer than LONGEST_DURATION.
     """
     match value:
@@ -73,7 +74,7 @@ def duration(value: timedelta | float | str) -> timedelta:
 
 
 def positive(value: timedelta | float | str) -> timedelta:
-    """Read a duration that must last longer than nothing. Raises ScheduleError for 0 too."""
+    """Read a duration, and raise ScheduleError for 0 too."""
     found = duration(value)
     if not found:
         raise ScheduleError(f"duration {value!r} is zero: it must be at least a microsecond")
@@ -81,7 +82,7 @@ def positive(value: timedelta | float | str) -> timedelta:
 
 
 def duration_text(value: timedelta) -> str:
-    """The shortest text of units that `duration` reads back as the same value."""
+    """Return the shortest text of units that `duration` reads as the same value."""
     rest = value // MICROSECOND
     found = ""
     for unit, letters in _SHORT.items():
@@ -91,7 +92,7 @@ def duration_text(value: timedelta) -> str:
     return found or "0s"
 
 
-@lru_cache(maxsize=256, typed=True)  # the same few lengths are given for thousands of jobs
+@lru_cache(maxsize=256, typed=True)  # thousands of jobs share a few lengths
 def _seconds(value: float) -> timedelta:
     if isinstance(value, float) and not math.isfinite(value):
         raise ScheduleError(f"duration {value!r} is not a finite number of seconds")
@@ -137,7 +138,7 @@ def _advice(text: str) -> str:
 
 
 def _advice_on_parts(text: str) -> str | None:
-    """Name the first part that is wrong: its unit, its place, or what stands there instead. None: the text has none."""
+    """Name the first part that is wrong: its unit, its place, or text that is no part. None: the text has no parts."""
     last, at = -1, 0
     while at < len(text):
         part = _PART.match(text, at)

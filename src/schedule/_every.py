@@ -1,4 +1,4 @@
-"""`Every`: a fixed rate on a grid. However late a run starts, the grid stays where it is."""
+"""`Every`: a fixed rate on a grid. The grid stays, however late a run starts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ._schedule import Schedule
 
 @frozen
 class Every(Schedule):
-    """Every: a slot each `interval`, on a grid through `anchor`. The grid also exists before the anchor.
+    """A slot each `interval`, on a grid through `anchor`. The grid also exists before the anchor.
 
     Without an anchor the grid goes through the Unix epoch, until `bind` moves it by the job's phase. With `jitter`,
-    each slot comes up to that much later. A hash of `key` and slot decides by how much, so it is always the same for
-    the same job. Slots stay in order and do not drift.
+    each slot comes up to that much later. A hash of `key` and slot decides how much, so it is always the same for the
+    same job. Slots stay in order and do not drift.
 
     Raises ScheduleError unless 0 <= jitter < interval.
     """
@@ -47,7 +47,7 @@ class Every(Schedule):
         return instant(self.slot(self.index(micros(after))))
 
     def bind(self, key: str) -> Schedule:
-        """Return this schedule with an anchor at the job's phase, unless it has one, and with the job's own jitter."""
+        """Return this schedule anchored at the job's phase, unless it has an anchor, and with the job's own jitter."""
         if self.key is not None or (self.anchor is not None and not self.jitter):
             return self
         anchor = self._anchor_of(key) if self.anchor is None else self.anchor
@@ -55,13 +55,13 @@ class Every(Schedule):
 
     def _anchor_of(self, key: str) -> datetime:
         place = phase(key, self.interval)
-        # A slot of this grid lies in the calendar, however long the interval: the one after 1970 or the one before.
+        # However long the interval, the calendar holds a slot of this grid: the first after 1970 or the last before.
         return EPOCH + place if place <= LAST_INSTANT - EPOCH else EPOCH + (place - self.interval)
 
     def index(self, after: int) -> int:
         """Return the index of the first slot later than `after`, in microseconds since the epoch."""
         newest = (after - micros(self.anchor or EPOCH)) // (self.interval // MICROSECOND)
-        # Jitter is shorter than the interval: all slots before this one are past, this one may still be to come.
+        # Jitter is shorter than the interval: all slots before this one are past, this one may still come.
         return newest if self.slot(newest) > after else newest + 1
 
     def slot(self, index: int) -> int:

@@ -1,7 +1,7 @@
-"""Words of other schedulers that are none here, and what is to be written for them.
+"""Expressions of other schedulers, and how to write them here.
 
-Nothing of this is read as if it were ours: the same word may mean something else elsewhere. It only makes an error say
-what was probably meant.
+They are never read as if they were ours, because the same word may mean something else elsewhere. They only let an
+error say what was probably meant.
 """
 
 from __future__ import annotations
@@ -30,14 +30,11 @@ _ON_CALENDAR: Final = re.compile(
     rf"(?P<hour>{_VALUES}):(?P<minute>{_VALUES})(?::(?P<second>{_VALUES}))?(?:\s+(?P<zone>[A-Za-z_/+-]+))?",
     re.IGNORECASE,
 )
-"""What systemd's timers have: Mon..Fri *-*-* 09:00:00 Europe/Berlin."""
+"""The syntax of systemd's timers: Mon..Fri *-*-* 09:00:00 Europe/Berlin."""
 
 
 def item_meant(text: str, names: tuple[str, ...]) -> str | None:
-    """Write one item of a cron field as it is written here. `names` are the short names of the field's values.
-
-    None: nobody knows.
-    """
+    """Translate one item of a cron field. `names`: the short names of the field's values. None: unknown syntax."""
     if random := _RANDOM.fullmatch(text):  # of croniter
         return f"H{random[1] or ''}{random[2] or ''}"
     if between := _BETWEEN.fullmatch(text):  # of cronie and OpenBSD
@@ -49,9 +46,9 @@ def item_meant(text: str, names: tuple[str, ...]) -> str | None:
 
 
 def line_advice(text: str, is_expression: Callable[[str], bool]) -> str | None:
-    """Advise about a line that holds more than a cron expression, or something else. None: nobody knows.
+    """Advise about a line that holds more than a cron expression, or something else. None: unknown syntax.
 
-    `is_expression`: whether a text is one.
+    `is_expression`: whether a text is a cron expression.
     """
     words = text.split()
     if (found := _ON_CALENDAR.fullmatch(text)) is not None:
@@ -88,7 +85,7 @@ def _is_zone(word: str) -> bool:
 
 
 def _as_cron(found: re.Match[str]) -> str:
-    """Write an OnCalendar in cron's fields. Where a day and a weekday must both match it gives up: "" is no cron."""
+    """Write an OnCalendar in cron's fields. Cron cannot require both a day and a weekday: then it is "", no cron."""
     days, day, month = found["days"], found["day"] or "*", found["month"] or "*"
     if (days and day != "*") or found["year"] not in {None, "*"}:
         return ""
@@ -104,5 +101,5 @@ def _weekdays(days: str) -> str:
 
 
 def _plain(values: str) -> str:
-    """Write numbers without their leading zeros, and ranges with a hyphen."""
+    """Write numbers without leading zeros, and ranges with a hyphen."""
     return re.sub(r"\b0+(?=\d)", "", values.replace("..", "-"))

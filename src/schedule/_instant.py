@@ -1,10 +1,10 @@
 """Instants: aware datetimes at the edges, whole microseconds since the Unix epoch inside.
 
-Integers keep a grid free of drift: float seconds have been wrong by a microsecond after a few days of adding.
+Integers keep a grid free of drift: float seconds are wrong by a microsecond after a few days of adding.
 
-Here stand the bounds of everything, too. An instant is one that a datetime in UTC can hold, and no duration is longer
-than from the first of them to the last. So any sum of a few of them fits 64 bits of microseconds, which is what
-stores have, and the floats of a heap. What would come later than the last instant does not come: None, never again.
+This file also has the bounds. A datetime in UTC can hold any instant. No duration is longer than from the first instant
+to the last. So any sum of a few of them fits 64 bits of microseconds, as in stores, and the floats of a heap. A slot
+later than the last instant does not exist: None.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LAST_INSTANT: Final = datetime.max.replace(tzinfo=UTC)
 """The year 9999 ends."""
 
 LONGEST_DURATION: Final = timedelta(days=(LAST_INSTANT - FIRST_INSTANT).days)
-"""3,652,058 days. In whole days, so that as a float of seconds it is the same."""
+"""3,652,058 days. Whole days, so that a float of seconds is exact."""
 
 
 def utc(value: datetime) -> datetime:
     """Return the instant in UTC.
 
-    Raises ScheduleError for a datetime without a zone, and for one that its offset puts outside of the calendar.
+    Raises ScheduleError for a datetime without a zone, or outside the calendar in UTC.
     """
     try:
         return aware(value).astimezone(UTC)
@@ -39,7 +39,7 @@ def utc(value: datetime) -> datetime:
 
 
 def aware(value: datetime) -> datetime:
-    """`value` itself, if it has a zone. Raises ScheduleError otherwise."""
+    """Return `value` if it has a zone, else raise ScheduleError."""
     if not isinstance(value, datetime):
         raise ScheduleError(f"an instant must be a datetime with a zone, not {shown(value)}")
     if value.tzinfo is None or value.utcoffset() is None:
@@ -51,12 +51,12 @@ def aware(value: datetime) -> datetime:
 
 
 def micros(instant: datetime) -> int:
-    """Microseconds since the Unix epoch. Raises ScheduleError as `utc` does."""
+    """Convert to microseconds since the Unix epoch. Raises ScheduleError as `utc` does."""
     return (utc(instant) - EPOCH) // MICROSECOND
 
 
 def instant(micros: int) -> datetime | None:
-    """The instant in UTC; None beyond the year 9999, where datetimes end."""
+    """Convert to a datetime in UTC; None beyond the year 9999, where datetimes end."""
     try:
         return EPOCH + timedelta(microseconds=micros)
     except OverflowError:

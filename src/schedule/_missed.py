@@ -1,15 +1,15 @@
-"""Missed slots, which passed while nobody could run them: after downtime, a suspend or a step of the clock.
+"""Missed slots: they passed while no scheduler ran, as in downtime, a suspend or a step of the clock.
 
-With slots each minute and nobody there from 12:00 to 12:04, at 12:04:10:
+With slots each minute and downtime from 12:00 to 12:04, at 12:04:10:
 
     slots     12:00   12:01   12:02   12:03   12:04            12:05
     SKIP      -       -       -       -       run if the grace allows 10 s
     LATEST    -       -       -       -       run, however late
     ALL       run     run     run     run     run, oldest first; the newest `cap` of them
 
-A gap may hold millions of slots, so none of this walks over them: `Every`, `Calendar` and `Cron` are counted by
-arithmetic, other schedules one by one up to COUNTED, and then it is said that there were at least so many. The newest
-slots are found by bisection, which works because the answer of `next` never grows smaller.
+A gap may hold millions of slots, so the code does not walk over them. Arithmetic counts `Every`, `Calendar` and `Cron`.
+Other schedules are counted one by one up to COUNTED, and a larger count is a lower bound. Bisection finds the newest
+slots: it works because the answer of `next` never goes back.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from ._instant import EPOCH, MICROSECOND, micros, utc
 from ._schedule import AnyOf, Between, Schedule, answer
 
 COUNTED: Final = 32
-"""Slots that are counted one by one where there is no formula: a day of hours, a month of days. With ten thousand
-such schedules in one gap it takes some seconds, and more would stop a loop for longer.
+"""Slots counted one by one where there is no formula: a day of hours, a month of days.
+
+For ten thousand such schedules in one gap that takes some seconds. Counting more would stop a loop for longer.
 """
 
 
 class Missed(Enum):
-    """Which of the missed slots to run."""
+    """Which of the missed slots run."""
 
     SKIP = "skip"
     """The newest slot, if it is late by no more than the grace. Otherwise none."""
@@ -60,10 +61,10 @@ class Catchup:
 def catch_up(
     schedule: Schedule, due: datetime, now: datetime, policy: Missed, *, grace: timedelta, cap: int = 100
 ) -> Catchup:
-    """Return which slots to run now. They lie between `due`, the earliest that has not run, and `now`, both included.
+    """Return which slots to run now, of those from `due`, the earliest that has not run, to `now`, both included.
 
     LATEST runs the newest, SKIP the newest if it is at most `grace` late, ALL the newest `cap`. `After` has only one
-    slot, because it has no next one before it has run. If `due` is later than `now`, nothing is due and nothing missed.
+    slot, since the next one depends on its run. If `due` is later than `now`, nothing is due and nothing missed.
 
     Raises ScheduleError for datetimes without a zone, a negative cap, or a schedule that answers wrongly.
     """
@@ -86,17 +87,17 @@ def catch_up(
 
 
 class _Slots(Protocol):
-    """The slots of one gap. The first of them is what was due; it may lie beside the schedule, as a first start can."""
+    """The slots of one gap. The first is the due one, which may lie off the schedule, as a first start can."""
 
     @property
     def due(self) -> datetime:
         """The oldest."""
 
     def newest(self, count: int) -> list[datetime]:
-        """The newest `count`, or all if there are fewer, oldest first."""
+        """Return the newest `count`, or all if there are fewer, oldest first."""
 
     def count(self, last: datetime) -> tuple[int, bool]:
-        """How many there are up to `last`, which is one of them, and whether that is exact or a lower bound."""
+        """Count the slots up to `last`, which is one of them. False: the count is a lower bound."""
 
 
 def _slots(schedule: Schedule, due: datetime, now: datetime) -> _Slots:
@@ -148,7 +149,7 @@ class _Grid:
 
 
 def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
-    """The slots later than `after` and up to `until`; and whether that is exact, or a lower bound."""
+    """Count the slots later than `after` and up to `until`. False: the count is a lower bound."""
     if after >= until:
         return 0, True
     least, is_exact = _counted(schedule, after, until)
@@ -163,7 +164,7 @@ def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, b
 
 
 def _counted(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
-    """Count slots by a formula; at least none where there is none. A class of a user's may answer anything."""
+    """Count slots by a formula; without one the count is 0, a lower bound. A user's class may answer anything."""
     kind = type(schedule)
     if isinstance(schedule, Every) and kind is Every:
         return schedule.index(micros(until)) - schedule.index(micros(after)), True
@@ -203,12 +204,12 @@ class _Searched:
         return self._next(self.due, self.now + MICROSECOND) - self.due
 
     def _next(self, after: datetime, end: datetime) -> datetime:
-        """The next slot, or `end` if that is earlier or there is none."""
+        """Return the next slot, or `end` if that is earlier or there is none."""
         found = answer(self.schedule, after)
         return end if found is None else min(found, end)
 
     def _newest(self, end: datetime, spacing: timedelta) -> datetime:
-        """The newest slot up to `end`, looked for backwards from there in growing strides, then by bisection."""
+        """Return the newest slot up to `end`: searched backwards in growing strides, then by bisection."""
         beyond = end + MICROSECOND
         low, high, stride = self.due, end, spacing
         while low < end - stride:

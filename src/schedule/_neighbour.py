@@ -1,7 +1,7 @@
-"""The package `scheduler` beside this one: whether it is still ours.
+"""Whether the package `scheduler` next to this one is still ours.
 
-PyPI has a distribution called scheduler. Installed after ours it puts its files over ours, without a word, and pip is
-content. Uninstalled, it takes ours with it. Then nothing of that package can say so; this one can.
+PyPI has a distribution called scheduler. Installed after ours it silently overwrites our files; uninstalled, it removes
+them. Then no code of that package can tell; this one can.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Final
 
 OURS: Final = "from timerqueue import"
-"""Stands in the source of our `scheduler`, and in no other."""
+"""A line in the source of our `scheduler`, and of no other."""
 
 MEND: Final = "pip uninstall scheduler, then pip install --force-reinstall --no-deps timerqueue"
 
 
 def check_neighbour(folder: Path) -> None:
-    """Raise ImportError if the package `scheduler` in that folder is another distribution's, or was removed by one. One
-    that is elsewhere on the path is no neighbour, and what cannot be looked at is left alone.
+    """Raise ImportError if another distribution overwrote or removed the package `scheduler` in that folder.
+
+    A package elsewhere on the path does not count, and source that cannot be read is left alone.
     """
     spec = PathFinder.find_spec("scheduler", [str(folder)])
     if spec is None:

@@ -1,4 +1,4 @@
-"""Schedules as text, the way configuration files, crontabs and tables hold them: single ones and combinations."""
+"""Schedules as text, for configuration files, crontabs and tables: single ones and combinations."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def parse(text: str, *, tz: str = "UTC") -> Schedule:
 
     "@every 10s" is Every, "@after 10s" is After, "@at 2026-01-31T12:00Z" is At, and "@calendar 1 month origin=..." is
     Calendar. Five fields, six (seconds first), seven (a year last) and nicknames such as "@hourly" are Cron. Wall times
-    are in the zone `tz`, unless the text names one (CRON_TZ=... or TZ=... before fields, tz=... behind). "a | b",
+    are in the zone `tz`, unless the text names one (CRON_TZ=... or TZ=... before fields, tz=... after them). "a | b",
     "a from ... until ..." and "a except (b for 2h)" combine schedules, with parentheses where needed. `str()` of a
-    schedule is a text that `parse` reads back as an equal one.
+    schedule is a text that `parse` reads as an equal one.
 
     Raises ScheduleError for anything else, and for more than 10,000 characters or 20 levels of parentheses.
     """
@@ -48,7 +48,7 @@ def parse(text: str, *, tz: str = "UTC") -> Schedule:
 
 
 class _Reader:
-    """Reads a combination: `|` binds loosest; from, until and except belong to what stands right before them."""
+    """Reads a combination: `|` binds loosest; from, until and except belong to the schedule right before them."""
 
     def __init__(self, text: str, tz: str) -> None:
         self._text = text
@@ -76,7 +76,6 @@ class _Reader:
 
     @property
     def _token(self) -> str:
-        """The token that comes next, keywords in lower case; empty at the end."""
         if self._at == len(self._tokens):
             return ""
         text = self._tokens[self._at].group().strip()

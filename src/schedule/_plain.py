@@ -34,7 +34,7 @@ _IN_WORDS: Final = {
     "weekday": "0 9 * * mon-fri",
     **{name: f"0 9 * * {name[:3]}" for name in "sunday monday tuesday wednesday thursday friday saturday".split()},
 }
-"""What people say after "every"."""
+"""Words that people write after "every"."""
 _FEWEST_FIELDS: Final = 5
 _UNSPACED: Final = re.compile(r"@?(every|after)\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _ALONE: Final = {
@@ -47,7 +47,7 @@ _ALONE: Final = {
 
 
 def plain(text: str, tz: str) -> Schedule:
-    """The schedule that `text` names; wall times of which it does not name the zone are those of `tz`.
+    """Return the schedule that `text` names. Wall times without a zone are in the zone `tz`.
 
     Raises ScheduleError for anything else.
     """
@@ -69,7 +69,7 @@ def plain(text: str, tz: str) -> Schedule:
 
 
 def when(text: str) -> datetime:
-    """An instant in ISO 8601 with its offset from UTC. Raises ScheduleError for anything else."""
+    """Read an instant in ISO 8601 with its offset from UTC. Raises ScheduleError for anything else."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -116,7 +116,7 @@ _KINDS: Final[Mapping[str, Callable[[str, str], Schedule]]] = {
 
 
 def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """Return what stands before the settings, and the settings by name."""
+    """Return the text before the settings, and the settings by name."""
     first = _SETTING.search(text)
     if first is None:
         return text, {}
@@ -134,7 +134,7 @@ def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[s
 
 
 def _meant(words: str) -> str | None:
-    """The text of a schedule for what people say: "every monday", "weekdays"."""
+    """Return the text of a schedule for words that people write: "every monday", "weekdays"."""
     return _IN_WORDS.get(words.lower().removeprefix("every").strip().removesuffix("s"))
 
 

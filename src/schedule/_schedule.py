@@ -1,7 +1,7 @@
 """Schedules, and how they combine: `a | b`, `.between(start, end)`, `.except_(window)`.
 
-Base class and combinators stand in one file because each needs the other. They ask nothing of a schedule but `next`,
-so they work for schedules of your own too.
+Base class and combinators share a file because each needs the other. They ask nothing of a schedule but `next`, so they
+work for schedules of your own too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ LONGEST_CLOSURE: Final = 10_000
 
 
 class _Patience(local):
-    """The rest of LONGEST_CLOSURE for one question, which may pass through windows inside of windows: without a
-    common count each level would multiply the work of the one below.
+    """The rest of LONGEST_CLOSURE for one question, which may pass through windows inside of windows.
+
+    Without a common count each level would multiply the work of the level below.
     """
 
     left: int = 0
@@ -37,7 +38,7 @@ _patience: Final = _Patience()
 
 
 class Schedule(abc.ABC):
-    """A schedule says when something recurs. It is a plain value, and reads no clock.
+    """A schedule says when something recurs. It is a plain value and reads no clock.
 
     To make your own, subclass it and write `next`. Make it a frozen value with equality and hash. The rest then works.
     """
@@ -52,10 +53,7 @@ class Schedule(abc.ABC):
         """
 
     def bind(self, key: str) -> Schedule:  # noqa: ARG002 - most schedules are the same for every job
-        """Return the schedule of the job `key`: its phase and its jitter are hashes of `key`.
-
-        Binding again changes nothing.
-        """
+        """Return the schedule of the job `key`: its phase and its jitter are hashes of `key`. Twice changes nothing."""
         return self
 
     def __or__(self, other: Schedule) -> Schedule:
@@ -68,14 +66,16 @@ class Schedule(abc.ABC):
         return Between(self, start, end)
 
     def except_(self, *windows: Window) -> Schedule:
-        """Return the slots outside all `windows`. Raises ScheduleError if there are none, or if one is not a Window."""
+        """Return the slots outside all `windows`. Raises ScheduleError if there are none, or for a value that is no
+        Window.
+        """
         return Except(self, windows)
 
 
 def answer(schedule: Schedule, after: datetime) -> datetime | None:
-    """Return what `schedule.next(after)` says, in UTC.
+    """Return `schedule.next(after)`, in UTC.
 
-    Raises ScheduleError if it breaks its promise: not later than `after`, without a zone, or no datetime at all.
+    Raises ScheduleError if the answer breaks its promise: not later than `after`, without a zone, or no datetime.
     """
     found = schedule.next(after)
     if found is None:
@@ -101,7 +101,7 @@ def _starts(value: Schedule) -> Schedule:
 class Window:
     """Windows of time in which a schedule has no slots. One opens at each slot of `starts`, and is `length` long.
 
-    Its start belongs to it, its end does not. `reason` is a note for people.
+    A window's start belongs to it, its end does not. `reason` is a note for people.
     """
 
     starts: Schedule = field(converter=_starts)
@@ -109,7 +109,7 @@ class Window:
     reason: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
-        # Escapes only where something would not show: umlauts are text, a line break or half a surrogate pair is not.
+        # Escapes only for what would not show: umlauts are text, a line break or half a surrogate pair is not.
         reason = json.dumps(self.reason, ensure_ascii=not self.reason.isprintable())
         return (
             f"({_operand(self.starts)} for {duration_text(self.length)}{f' because {reason}' if self.reason else ''})"
@@ -141,12 +141,10 @@ class AnyOf(Schedule):
         return " | ".join(map(str, self.parts))
 
     def next(self, after: datetime) -> datetime | None:
-        """The earliest answer of the parts."""
         _patience.left -= len(self.parts)
         return min((found for part in self.parts if (found := answer(part, after)) is not None), default=None)
 
     def bind(self, key: str) -> Schedule:
-        """Binds each part."""
         return AnyOf(part.bind(key) for part in self.parts)
 
 
@@ -163,7 +161,7 @@ class Between(Schedule):
             raise ScheduleError(
                 f"the end {self.end.isoformat()} is not later than the start {self.start.isoformat()}: swap them?"
             )
-        # Asked from the epoch on: a schedule without a slot since then will not have one for anybody's now.
+        # Asked from the epoch on: a schedule without a slot since then has none in the future.
         if self.next(EPOCH) is None:
             raise ScheduleError(f"{str(self)!r} never comes: {self.schedule} has no slot between its start and its end")
 
@@ -173,7 +171,7 @@ class Between(Schedule):
         return f"{_operand(self.schedule)}{start}{end}" if start or end else f"{_operand(self.schedule)} until never"
 
     def next(self, after: datetime) -> datetime | None:
-        """The next slot of the schedule, unless it lies at or past the end."""
+        """Return the next slot of the schedule, unless it lies at or past the end."""
         after = utc(after)
         if self.start is not None and after < self.start:
             after = self.start - MICROSECOND
@@ -181,7 +179,6 @@ class Between(Schedule):
         return None if found is None or (self.end is not None and found >= self.end) else found
 
     def bind(self, key: str) -> Schedule:
-        """Binds the schedule."""
         return Between(self.schedule.bind(key), self.start, self.end)
 
 
@@ -195,7 +192,7 @@ def _check_window(window: object) -> None:
 
 
 class _Closed(ScheduleError):
-    """Windows follow windows without end, as far as anybody looked."""
+    """Windows follow windows without end, as far as the search went."""
 
 
 @frozen
@@ -221,7 +218,9 @@ class Except(Schedule):
         return f"{_operand(self.schedule)} except {' and '.join(map(str, self.windows)) or '()'}"
 
     def next(self, after: datetime) -> datetime | None:
-        """The next slot of the schedule in no window. Raises ScheduleError when windows follow windows without end."""
+        """Return the next slot of the schedule in no window. Raises ScheduleError when windows follow windows without
+        end.
+        """
         after = utc(after)
         if _patience.is_counting:
             return self._search(after)
@@ -242,7 +241,6 @@ class Except(Schedule):
         raise _Closed(f"{str(self)!r} has no slot outside its windows up to {after.isoformat()}: shorten a window")
 
     def bind(self, key: str) -> Schedule:
-        """Binds the schedule. Windows are the same for every job."""
         return Except(self.schedule.bind(key), self.windows)
 
 

@@ -1,4 +1,4 @@
-"""The text of a schedule, for files and tables: what `parse` reads back as the same."""
+"""The text of a schedule, for files and tables. `parse` reads it as an equal schedule."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NEVER_BOUND: Final = (After, At, Calendar)
 
 
 def text_of(schedule: Schedule, key: str | None = None) -> str:
-    """Return a text that `parse` reads back as an equal schedule.
+    """Return a text that `parse` reads as an equal schedule.
 
-    With `key`, the text reads back as a schedule that is equal once it is bound to `key`. The phase, the jitter and the
-    values of H that binding adds are not in the text.
+    With `key`, the schedules are equal once both are bound to `key`. The text leaves out the phase, the jitter and the
+    values of H that binding adds.
 
-    Raises ScheduleError for a schedule of a class of your own, alone or inside another; for one that is bound to
-    another key; and for one whose text is too long.
+    Raises ScheduleError for a schedule of a class of your own, alone or inside another. Also for a schedule bound to
+    another key, and for a text that is too long.
     """
     kind = type(schedule)
-    if kind in _NEVER_BOUND or (kind is Every and schedule.anchor is None):  # type: ignore[attr-defined] # as nearly all
+    if kind in _NEVER_BOUND or (kind is Every and schedule.anchor is None):  # type: ignore[attr-defined] # nearly all schedules
         return _faithful(schedule)
     _refuse_foreign(schedule)
     return _faithful(schedule if key is None else _unbound(schedule, key))
@@ -68,7 +68,7 @@ def _parts(schedule: Schedule) -> tuple[Schedule, ...]:
 
 
 def _unbound(schedule: Schedule, key: str) -> Schedule:
-    """The schedule before it was bound to `key`, as far as that can be seen."""
+    """Return the schedule before it was bound to `key`, as far as that can be seen."""
     match schedule:
         case Every() if schedule.anchor is not None:
             interval, jitter = schedule.interval, schedule.jitter

@@ -1,8 +1,8 @@
 """Wall time: what the clocks of a zone show, as naive datetimes, and which instants that means.
 
 A wall time may come twice (clocks set back) or not at all (clocks set forward). PEP 495 tells them apart: reading it
-with `fold=0` gives the offset before the change that it is near, with `fold=1` the one after it. Equal offsets: the
-time comes once. `before > later`: twice, first at `wall - before`. `before < later`: never.
+with `fold=0` gives the offset before the nearest change, with `fold=1` the offset after it. Equal offsets: the time
+comes once. `before > later`: twice, first at `wall - before`. `before < later`: never.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SECOND = timedelta(seconds=1)
 
 
 def zone_name(zone: str | ZoneInfo) -> str:
-    """The IANA name of a zone. Raises ScheduleError if there is no such zone."""
+    """Return the IANA name of a zone. Raises ScheduleError if there is no such zone."""
     if isinstance(zone, ZoneInfo) and zone.key:
         return zone.key
     if not isinstance(zone, str):
@@ -27,7 +27,7 @@ def zone_name(zone: str | ZoneInfo) -> str:
 
 
 def find_zone(name: str) -> ZoneInfo:
-    """The zone of that IANA name. Raises ScheduleError if there is none."""
+    """Return the zone of that IANA name. Raises ScheduleError if there is none."""
     try:
         return ZoneInfo(name)
     except (LookupError, OSError, ValueError):
@@ -40,7 +40,7 @@ def _advice(name: str) -> str:
 
 
 def offsets(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
-    """The offsets from UTC that `wall` has before and after the change that it is near; mostly the same."""
+    """Return the offsets from UTC before and after the change nearest to `wall`; mostly equal."""
     local = wall.replace(tzinfo=zone)
     before, later = local.utcoffset(), local.replace(fold=1).utcoffset()
     assert before is not None
@@ -49,9 +49,9 @@ def offsets(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
 
 
 def change(wall: datetime, before: timedelta, later: timedelta, zone: ZoneInfo) -> datetime:
-    """The instant, as naive UTC, of the change that `wall` is near, given its two different offsets."""
+    """Return the change nearest to `wall` as naive UTC, given its two different offsets."""
     low, high = sorted((wall - before, wall - later))
-    # The change lies in (low, high]: reading `wall` by the wrong one of its offsets lands on the other side of it.
+    # The change lies in (low, high]: the wrong offset puts `wall` on the other side of it.
     while high - low > SECOND:
         middle = low + (high - low) // 2
         if middle.replace(tzinfo=UTC).astimezone(zone).utcoffset() == before:
@@ -62,7 +62,7 @@ def change(wall: datetime, before: timedelta, later: timedelta, zone: ZoneInfo) 
 
 
 def first_instant(wall: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of `zone` first show `wall`; if they skip it, the first instant after the gap. In UTC."""
+    """Return when the clocks of `zone` first show `wall`; if they skip it, the first instant after the gap. In UTC."""
     before, later = offsets(wall, zone)
     found = change(wall, before, later, zone) if before < later else wall - before
     return found.replace(tzinfo=UTC)

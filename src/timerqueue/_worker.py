@@ -158,7 +158,6 @@ class Worker(Runner):
             del kind, value, traceback, error  # as above
 
     def _may_go_on(self) -> bool:
-        """Whether the awaited object of a first step taken ahead is done."""
         assert self.ahead is not None
         yielded, error = self.ahead
         if error is None and (yielded is None or getattr(yielded, "done", _no)()):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-READ = ("timerqueue",)
+READ = ("schedule", "scheduler/_plan", "scheduler/_values", "timerqueue")
 FILES = sorted(file for folder in READ for file in (ROOT / "src" / folder).rglob("*.py"))
 
 LONGEST_FIRST_SENTENCE = 20
