@@ -1,8 +1,8 @@
-"""When would a job start? Planners turn schedules into microseconds; what follows an end, a crash or a downtime is
-decided here.
+"""When a job would start. Planners turn schedules into microseconds; rules decide what follows an end, crash or
+downtime.
 
-Pure, but for the timeline, which follows one clock, and for the first start of a job that is added, which reads it
-once. It sees schedules and policies, never a job, and knows no queue and no store. Any thread.
+Pure, except for the timeline, which follows one clock, and for the first start of an added job, which reads it once. It
+sees schedules and policies, never a job, and knows no queue and no store. Any thread.
 """
 
 from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, retry_by

@@ -1,17 +1,16 @@
-"""Decisions when a scheduler starts again: after a crash of its process, and after any downtime. Pure.
+"""The rules when a scheduler starts again, after a crash of its process or any downtime. Pure.
 
-A tick that is found RUNNING at the start is a crash. What happens then:
+A tick found RUNNING at the start is a crash. Then:
 
-    found -> nothing of its job starts before the floor -> the same tick again (at least once)
-                                                        -> the next regular start from there on (at most once)
+    found -> no start of its job before the floor -> the same tick again (at least once)
+                                                  -> the next regular start from there on (at most once)
 
-The floor is counted once, from the moment when the crash was found, and stored: yet another start does not move it.
-Another death under the job, in a run by hand while it rests, has a floor of its own. Two ticks of one job that one
-death has ended are one crash of that job.
+The floor is counted once, from when the crash was found, and stored: further restarts do not move it. A second death,
+during a run by hand while the job rests, has a floor of its own. Two ticks of one job that one death has ended are one
+crash of that job.
 
-What is stored of a next start is a slot of the schedule that gave it, on the clock by which it was planned. With
-another schedule, or a clock that is right again, it is neither: nothing that was planned keeps a job longer than its
-own schedule would from now on.
+A stored next start is a slot of the schedule that gave it, on the clock by which it was planned. With another schedule,
+or a corrected clock, it is neither. So no stored start keeps a job waiting longer than its own schedule would now.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .._values import Policy
 from .planner import Gap, Planner
 
 QUARANTINE_AFTER: Final = 3
-"""Deaths in a row under one job after which it does not start by itself any more: it may be what kills."""
+"""Deaths in a row during one job's runs after which it no longer starts by itself: it may cause them."""
 
 _MOST_RANDOM: Final = 1 - 2**-53
 
@@ -34,8 +33,9 @@ LONGEST_FLOOR: Final = 86_400_000_000
 
 @define
 class CrashFloor:
-    """A rest after a crash: nothing of the job starts before `until_us`. `first_us`: the first regular start that this
-    costs it, which is missed when the rest is over, or forgiven. In UTC microseconds.
+    """A rest after a crash: no start of the job before `until_us`, in UTC microseconds.
+
+    `first_us`: the first regular start that the rest costs. It is missed when the rest is over, or forgiven.
     """
 
     until_us: int
@@ -44,8 +44,9 @@ class CrashFloor:
 
 @frozen
 class Aftermath:
-    """The consequences of a crash. `not_before_us`: no start of the job before then, in UTC microseconds. `quarantine`:
-    why the job is to be paused; None: it is not.
+    """The consequences of a crash. `not_before_us`: no start of the job before then, in UTC microseconds.
+
+    `quarantine`: why the job must be paused; None: it need not.
     """
 
     not_before_us: int
@@ -64,9 +65,9 @@ def after_crash(
 ) -> Aftermath:
     """Decide what follows a crash that was found at `now_us`.
 
-    `consecutive_crashes`: deaths under this job in a row, this one included. `interval`: of the job's schedule, in
-    microseconds. `random`: in [0, 1). `not_before_us`: the floor that is stored for the job, of a crash before this
-    one; a run by hand may have begun under it.
+    `consecutive_crashes`: deaths during this job's runs in a row, this one included. `interval`: of the job's schedule,
+    in microseconds. `random`: in [0, 1). `not_before_us`: the stored floor of an earlier crash; a run by hand may have
+    begun under it.
     """
     floor = now_us + max(crash_floor_us, _back_off(consecutive_crashes, policy, interval, random))
     if not_before_us is not None:
@@ -85,8 +86,9 @@ def rest_until(
     *,
     interval: int | None,
 ) -> int | None:
-    """The stored floor as far as it still holds: not beyond the longest rest that a crash found now would bring, for
-    the clock may have been ahead when it was found. None: it is over.
+    """Return the stored floor as far as it still holds. None: it is over.
+
+    It holds no longer than the longest rest after a crash found now: the clock may have been ahead when it was stored.
     """
     if not_before_us is None or not_before_us <= now_us:
         return None
@@ -95,7 +97,7 @@ def rest_until(
 
 
 def retry_by(retry_at_us: int, now_us: int, failures: int, policy: Policy, *, interval: int | None) -> int:
-    """When a stored retry comes: not later than a failure now would have it."""
+    """Return when a stored retry comes: not later than a retry after a failure now."""
     return min(retry_at_us, now_us + int(_longest_delay(failures, policy, interval)))
 
 
@@ -104,12 +106,11 @@ def _back_off(crashes: int, policy: Policy, interval: int | None, random: float)
 
 
 def _longest_delay(count: int, policy: Policy, interval: int | None) -> float:
-    """Whatever the luck."""
     return max(_delay(max(count, 1), policy, interval, random) for random in (0.0, _MOST_RANDOM))
 
 
 def _delay(count: int, policy: Policy, interval: int | None, random: float) -> float:
-    """Microseconds by the job's own rule of retries. Whether it has retries left does not matter here."""
+    """Return microseconds by the job's own rule of retries, whether or not it has retries left."""
     if policy.retry is None:
         return 0.0
     return policy.retry.delay(count, random, None if interval is None else interval * 1e-6) * 1e6
@@ -117,9 +118,10 @@ def _delay(count: int, policy: Policy, interval: int | None, random: float) -> f
 
 @frozen
 class Return:
-    """How a job comes back. `due_us`: its next start, which may have passed: what then runs is the policy's to say,
-    when it fires. None: it has none. `skipped`: regular starts that the floor after a crash has cost it.
-    `is_by_hand`: somebody has set that start.
+    """How a job comes back. `due_us`: its next start; None: it has none.
+
+    A start that has passed is left to the policy, when it fires. `skipped`: regular starts that the floor after a crash
+    has cost. `is_by_hand`: the start was set by hand.
     """
 
     due_us: int | None
@@ -139,12 +141,11 @@ def after_downtime(
     not_before_us: int | None = None,
     last_finish_us: int | None = None,
 ) -> Return:
-    """Plan the next regular start of the job `key` from what is stored of it.
+    """Plan the next regular start of the job `key` from its stored state.
 
-    All instants in microseconds on the planner's base. `next_us`: None for a job that has not been planned, and for
-    one that counts from the end of a run: then it starts its interval after `last_finish_us`, or at once.
-    `is_of_another`: another schedule than the job's has given it; then it counts only if somebody has set it and it is
-    still to come.
+    All instants in microseconds on the planner's base. `next_us`: None for a job that has not been planned, or that
+    counts from the end of a run. Such a job starts its interval after `last_finish_us`, or at once. `is_of_another`: a
+    schedule that is no longer the job's gave it. Then it counts only if it was set by hand and is still to come.
     """
     if is_of_another and not (is_by_hand and next_us is not None and next_us > now_us):
         next_us, is_by_hand = None, False
@@ -171,7 +172,7 @@ def _as_stored(planner: Planner, key: str, now_us: int, next_us: int | None, las
 
 
 def _in_place(planner: Planner, key: str, now_us: int, due: int) -> int | None:
-    """The start as a slot of the schedule on today's clock, and not further ahead than the schedule would have it."""
+    """Return the start as a slot of the schedule on today's clock, no further ahead than that has it."""
     if planner.waits_for_end:
         return min(due, now_us + (planner.interval or 0))
     slot = planner.slot(key, due)
@@ -183,6 +184,6 @@ def _in_place(planner: Planner, key: str, now_us: int, due: int) -> int | None:
 
 
 def _all_missed(due: int, gap: Gap) -> Gap:
-    """The gap with nothing of it run."""
+    """Return the gap with none of its starts run."""
     last = gap.run[-1] if gap.run else gap.last_missed
     return Gap((), gap.following, gap.missed + len(gap.run), due, last, gap.is_exact)

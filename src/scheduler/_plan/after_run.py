@@ -1,4 +1,4 @@
-"""Decisions at the end of a run. Pure."""
+"""The rules at the end of a run. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._values import Outcome, Policy
 
 @frozen
 class Verdict:
-    """The decision after a run. By default nothing is done: the next regular start comes as planned.
+    """The decision after a run. By default the next regular start comes as planned.
 
     `retry_in`: seconds until the same tick is tried again. `disable`: why the job must not start by itself again.
     """

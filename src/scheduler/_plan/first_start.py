@@ -1,4 +1,4 @@
-"""When a job starts for the first time. Here the clock is read, once for each job that is added."""
+"""When a job starts for the first time. The clock is read once for each job that is added."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .timeline import Timeline, aware, us_of
 Start = Literal["phase", "now"] | datetime | None
 
 PLAIN: Final = (Every, After, At)
-"""Kinds of schedule whose planners many jobs can have in common."""
+"""Kinds of schedule whose planners many jobs can share."""
 
 SHARED_PLANNERS: Final = 1_000
 """Distinct schedules whose planners are kept to be shared."""
@@ -33,15 +33,15 @@ class FirstStart(NamedTuple):
     at_once: bool
     due_us: int | None
     is_dated: bool = False
-    """It was asked for by a datetime, and stands until then."""
+    """A datetime asked for it, and it holds until then."""
 
 
 Plan = tuple[Schedule, Planner, bool, int | None, bool]
-"""The fields of a FirstStart, bare: to make one costs more than to find them."""
+"""The fields of a FirstStart, bare: making one costs more than finding them."""
 
 
 def left_out(plan: Plan, now: int) -> int | None:
-    """The slot that a start at once stands for: it comes so soon after `now` that it would find it still running."""
+    """Return the slot that a start at once replaces: so soon after `now` that the runs would overlap."""
     _, planner, at_once, due, _ = plan
     if not at_once or due is None or not isinstance(planner, Grid):
         return None
@@ -50,23 +50,19 @@ def left_out(plan: Plan, now: int) -> int | None:
 
 
 class Planners:
-    """Plans the jobs of one scheduler. Those that can have a planner in common have the same."""
+    """Plans the jobs of one scheduler. Jobs that can share a planner do."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
         self._shared: dict[Schedule | timedelta, tuple[Schedule, Planner]] = {}
-        """By what tells schedules apart. Equal ones become one: that each of many jobs was added with one of its own
-        costs no memory.
-        """
+        """Equal schedules become one, by what tells them apart. So a schedule object per job costs no memory."""
         self._given: Schedule | None = None
         self._last: tuple[Schedule, Planner] | None = None
-        """The shared ones of `_given`: jobs are often added with the very schedule of the one before, and then it need
-        not be hashed again.
-        """
+        """The shared pair of `_given`. Jobs are often added with the very same schedule, which is not hashed again."""
 
     def first(self, schedule: Schedule, key: str, start: Start) -> Plan:
-        """When the job `key` starts for the first time. Raises InvalidJob for what would never start."""
+        """Return when the job `key` starts for the first time. Raises InvalidJob if it would never start."""
         now = int((self._monotonic() + self._timeline.steady_offset) * 1e6)  # Timeline.us, without the cost of a call
         if start is not None:
             if isinstance(start, datetime):
@@ -79,7 +75,7 @@ class Planners:
         if not planner.steady:
             now += self._timeline.shift_us
         elif at_once and isinstance(planner, Grid):
-            now += planner.interval // 2  # it stands for a slot sooner than that, which would find it still running
+            now += planner.interval // 2  # it replaces a slot sooner than that, which would find it still running
         due = planner.first(key, now)
         if due is None and not at_once:
             msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
@@ -87,7 +83,7 @@ class Planners:
         return schedule, planner, at_once, due, False
 
     def first_of_each(self, schedule: Schedule, start: Start) -> Callable[[str], Plan] | None:
-        """Answer how many jobs with that schedule start, by key, as of now. None: ask for each by itself."""
+        """Return a function that plans jobs with that schedule by key, as of now. None: plan each by itself."""
         if type(schedule) is not Every or not is_grid(schedule) or not (start is None or start == "phase"):
             return None
         shared, planner = self.planner_of(schedule, "")
@@ -95,7 +91,7 @@ class Planners:
         return lambda key: (shared, planner, False, planner.first(key, now), False)
 
     def planner_of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
-        """Answer the schedule as it stands for the job `key`, and its planner."""
+        """Return the schedule as bound to the job `key`, and its planner."""
         if self._last is not None and schedule is self._given:
             return self._last
         distinct: Schedule | timedelta = schedule
@@ -114,7 +110,7 @@ class Planners:
 
 
 def _check(start: object, schedule: Schedule) -> None:
-    """Raise InvalidJob for a word that does not exist, or is not for this schedule."""
+    """Raise InvalidJob for an unknown word, or a word that does not fit this schedule."""
     if start not in _KNOWN:
         msg = f'start must be "phase", "now" or an aware datetime, not {start!r}'
         raise InvalidJob(msg)
@@ -124,7 +120,7 @@ def _check(start: object, schedule: Schedule) -> None:
 
 
 def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> Plan:
-    """The first start is at `start`, or the first one after now if that has passed. A grid goes through it."""
+    """Plan a first start at `start`, or the first after now if that has passed. A grid goes through `start`."""
     if type(schedule) is Every:
         schedule = evolve(schedule, anchor=start)
     schedule = schedule.bind(key)

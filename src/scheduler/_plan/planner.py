@@ -1,6 +1,6 @@
-"""Planners: a job's schedule in microseconds: the first start, the one that follows, and what a gap has cost.
+"""Planners: a job's schedule in microseconds. The first start, the following one, and the cost of a gap.
 
-Pure, and free of datetimes where every run passes: a plain `Every` is arithmetic on integers (`Grid`).
+Pure, and free of datetimes on the path of every run: a plain `Every` is arithmetic on integers (`Grid`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _UNITS: Final = {"day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 360 
 """Calendar units where lengths are compared: a month counts as 30 days."""
 
 LONGEST_GRID: Final = 1_000 * _UNITS["year"]
-"""Longer intervals are no arithmetic: most of their slots lie behind the last instant that there is."""
+"""Longer intervals are no grid: most of their slots lie after the last instant."""
 
 
 class WrongAnswer(SchedulerError, ValueError):
-    """A schedule's `next` answered something that is not later than what it was asked about."""
+    """A schedule's `next` returned an instant that is not later than its argument."""
 
 
 @frozen
 class Gap:
     """Several starts have passed at once.
 
-    `run`: those to run now, oldest first. The others, `missed` of them, are not run.
+    `run`: the starts to run now, oldest first. `missed`: how many others there were.
     """
 
     run: tuple[int, ...]
@@ -60,28 +60,25 @@ class Planner(Protocol):
         """Microseconds from start to start, where a month counts as 30 days; None: the schedule names none."""
 
     def first(self, key: str, now: int) -> int | None:
-        """The first start later than `now`."""
+        """Return the first start later than `now`."""
 
     def following(self, due: int) -> int | None:
-        """The start after `due`; after the end of the run if `waits_for_end`. None: never again."""
+        """Return the start after `due`; after the end of the run if `waits_for_end`. None: never again."""
 
     def back(self, key: str, due: int) -> int | None:
-        """The start after `due`, which is no slot but an instant that somebody has chosen. None: never again.
+        """Return the start after `due`, an instant set by hand that is no slot. None: never again.
 
-        After the end of the run if `waits_for_end`.
+        It counts from the end of the run if `waits_for_end`.
         """
 
     def slot(self, key: str, due: int) -> int | None:
-        """`due` if it is a slot, else the next one; on the wall any start that was planned is taken for one."""
+        """Return `due` if it is a slot, else the next one. On the wall any planned start is taken for a slot."""
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
-        """Decide about `due` when the start that follows it has passed as well.
-
-        Costs the same for a second and a decade.
-        """
+        """Decide about `due` when the following start has passed as well. O(1), for a second and for a decade."""
 
     def replanned(self, due: int, now: int) -> int | None:
-        """The next start after the wall clock was set back to `now`, when `due` was the next until then."""
+        """Return the next start after the wall clock was set back to `now`, when `due` was the next until then."""
 
 
 @frozen
@@ -161,7 +158,7 @@ class Once:
     def following(self, due: int) -> int | None:
         return self.at if self.at > due else None
 
-    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - its one start has been moved
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - its one start was moved
         return None
 
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - it has not run yet
@@ -183,25 +180,26 @@ class Dates:
     waits_for_end: bool = False
     interval: int | None = None
 
-    def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+    def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the schedule is bound to its job
         return self.following(now)
 
     def following(self, due: int) -> int | None:
         return checked_next(self.schedule, due)
 
-    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule is bound to its job
         return self.following(due)
 
     def replanned(self, due: int, now: int) -> int | None:
-        """Return the next start after the clock was set: a slot that has run does not run again, unless sparing it
-        would leave the job silent for two of its own intervals.
+        """Return the next start after the clock was set: a slot that has run does not run again.
+
+        It does if sparing it would leave the job silent for two of its own intervals.
         """
         following = self.following(due)
         if following is None or due - now <= 2 * (following - due):
             return due
         return self.following(now)
 
-    def slot(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+    def slot(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule is bound to its job
         return self.following(due - 1) if self.steady else due
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
@@ -224,7 +222,7 @@ class Dates:
 
 
 def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
-    """The cheapest planner that does what the schedule says. It must have been bound to its job's id.
+    """Return the cheapest planner for a schedule that is bound to its job's id.
 
     `shift`: microseconds from the steady base to the wall, on which anchors are given.
     """
@@ -239,7 +237,7 @@ def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
 
 
 def is_grid(schedule: Schedule) -> TypeGuard[Every]:
-    """Whether a Grid stands for it, which need not be bound to a job."""
+    """Whether a Grid can stand for it, which need not be bound to a job."""
     return type(schedule) is Every and not schedule.jitter and schedule.interval // _MICROSECOND <= LONGEST_GRID
 
 
@@ -254,7 +252,7 @@ def interval_of(schedule: Schedule) -> int | None:
 
 
 def checked_next(schedule: Schedule, after: int) -> int | None:
-    """`schedule.next`, which may be a user's. Raises WrongAnswer, or whatever it raises."""
+    """Return `schedule.next`, which may be a user's. Raises WrongAnswer, or what that raises."""
     answer = schedule.next(instant_of(after))
     if answer is None:
         return None

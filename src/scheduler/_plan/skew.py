@@ -1,8 +1,8 @@
-"""By how much our wall clock and those of the others disagree, and whose is off. Pure, but for one look at a clock.
+"""By how much our wall clock and those of other nodes disagree, and which is off. Pure, except for one look at a clock.
 
-Agents that share a store read no clock of each other: each compares its own with the store's, and all see by how much
-the others differ from that. Whose clock is right is settled by the middle one, the store's among them. So one machine
-that is an hour ahead is off, and so is the database's if all agents agree with one another.
+Nodes of a fleet read no clock of each other. Each compares its own with the store's, and all see these differences. The
+middle clock, the store's included, is right. So one machine that is an hour ahead is off, and so is the database's if
+all nodes agree with one another.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from timerqueue import Clock
 from .timeline import offset_of
 
 BACK_WITHIN = 0.5
-"""The part of what a clock may be off to which it must come back: one at the edge would go to and fro."""
+"""Hysteresis: a clock counts as right again only within this part of the allowed skew."""
 
 MOST_DOUBT = 0.3
-"""Seconds of doubt from which on the others are not told of a skew: they would count it as a clock."""
+"""Seconds. A more doubtful skew is not told to other nodes, which would count it as a clock."""
 
 
 @frozen
 class Skew:
-    """Our wall clock beside a store's: `seconds` ahead of it (negative: behind), and `doubt`, by how much that may be
-    wrong either way. `offset`: seconds from the monotonic clock to the wall clock at that moment.
+    """Our wall clock compared with a store's: `seconds` ahead of it (negative: behind).
+
+    `doubt`: by how much that may be wrong either way, in seconds. `offset`: seconds from the monotonic clock to the
+    wall clock at that moment.
     """
 
     seconds: float
@@ -34,7 +36,7 @@ class Skew:
 
     @property
     def told(self) -> float | None:
-        """The skew that other nodes are told; None: the answer took too long to be a clock."""
+        """The skew that other nodes are told; None: it is too doubtful."""
         return self.seconds if self.doubt <= MOST_DOUBT else None
 
 
@@ -46,9 +48,9 @@ def skew_of(clock: Clock, store_us: int, round_trip: float, since: float) -> Ske
 
 
 def is_off(skew: Skew, others: Iterable[float], most: float | None, *, was_off: bool) -> bool:
-    """Whether our clock is more than `most` seconds off, beyond doubt; None: nobody cares. `others`: their skews.
+    """Whether our clock is more than `most` seconds off, beyond doubt. `others`: the skews of other nodes.
 
-    One that was off is so until it has come well within that.
+    `most` None: never. A clock that was off is right again only within `BACK_WITHIN * most`.
     """
     if most is None:
         return False
@@ -59,8 +61,8 @@ def is_off(skew: Skew, others: Iterable[float], most: float | None, *, was_off: 
 class ClockVerdict:
     """Whether our clock is off, look after look.
 
-    The last of several nodes has the store's clock alone beside its own, and of two nobody can tell which is off. So it
-    keeps the middle that it found while others were there, for as long as its own skew stays what it was then.
+    The last of several nodes can compare only with the store's clock, and of two clocks neither is known to be off. So
+    it keeps the middle that it found with other nodes, for as long as its own skew stays what it was then.
     """
 
     def __init__(self) -> None:
@@ -69,7 +71,7 @@ class ClockVerdict:
         self._ours = 0.0
 
     def judge(self, skew: Skew, others: Sequence[float], most: float | None) -> bool:
-        """Judge anew, and return whether that changed the verdict. `others`, `most`: as of `is_off`."""
+        """Judge again, and return whether that changed the verdict. `others`, `most`: as of `is_off`."""
         if others:
             self._middle, self._ours = _middle([0.0, skew.seconds, *others]), skew.seconds
         elif self._middle is not None and most is not None and abs(skew.seconds - self._ours) <= most * BACK_WITHIN:
@@ -80,7 +82,7 @@ class ClockVerdict:
 
 
 def _middle(skews: list[float]) -> float:
-    """The one in the middle; of two the one that is nearer to the store's clock."""
+    """Return the middle one; of two the one nearer to the store's clock."""
     skews.sort()
     half = len(skews) // 2
     return skews[half] if len(skews) % 2 else min(skews[half - 1], skews[half], key=abs)

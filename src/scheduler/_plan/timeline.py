@@ -1,9 +1,9 @@
 """From monotonic seconds, which the heap counts, to instants in UTC, which schedules speak of, and back.
 
 There are two time bases, both in whole microseconds since 1970 as long as the clock is right:
-- *wall*: what the machine's clock says. Calendar schedules live here; when the clock is set, their starts move.
-- *steady*: what the clock would say had nobody touched it since we began. Intervals live here, so that their real
-  spacing survives whatever is done to the clock.
+- *wall*: what the machine's clock says. Calendar schedules use it; when the clock is set, their starts move.
+- *steady*: what the clock would say had it never been set since we began. Intervals use it, so their real spacing
+  survives any change of the clock.
 """
 
 from __future__ import annotations
@@ -19,33 +19,34 @@ from timerqueue import Clock
 from .._values import InvalidJob
 
 JUMP: Final = 0.5
-"""Seconds by which the clock must be off its course to have been set; less than that is its ordinary slewing."""
+"""Seconds. A clock that is this far off its course was set; less is ordinary slewing."""
 
 DOUBTFUL: Final = 0.01
-"""Seconds by which one reading of each clock is taken to be off course without a closer look. Far more than slewing
-does between two looks: the process may have stood still between the two readings.
+"""Seconds. One reading of each clock that is this far off course gets a closer look.
+
+It is far more than slewing does between two looks: the process may have been stopped between the two readings.
 """
 
 CLOSER_LOOKS: Final = 5
-"""At most so many at a time, for one at which nothing stood still."""
+"""The most readings at a time, for one during which the process was not stopped."""
 
 AT_ONCE: Final = 0.0
-"""A due time that is always past: ahead of everything else that is due."""
+"""A due time that is always past: before everything else that is due."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 LAST_US: Final = (LAST_INSTANT - EPOCH) // _MICROSECOND
-"""The last instant that there is. What would come later never comes."""
+"""The last instant. A later one never comes."""
 
 
 def instant_of(us: int) -> datetime:
-    """Microseconds since 1970 as a datetime in UTC."""
+    """Convert microseconds since 1970 to a datetime in UTC."""
     return EPOCH + timedelta(microseconds=us)
 
 
 def some_instant_of(us: int) -> datetime | None:
-    """The instant, or None for one after the end of the calendar."""
+    """Convert to a datetime, or None after the end of the calendar."""
     try:
         return instant_of(us)
     except OverflowError:
@@ -53,12 +54,12 @@ def some_instant_of(us: int) -> datetime | None:
 
 
 def us_of(instant: datetime) -> int:
-    """An aware datetime in microseconds since 1970."""
+    """Convert an aware datetime to microseconds since 1970."""
     return (instant - EPOCH) // _MICROSECOND
 
 
 def aware(name: str, value: Any) -> datetime:
-    """A datetime with a zone, in UTC. Raises InvalidJob, which names the argument."""
+    """Return a datetime in UTC. Raises InvalidJob, which names the argument, for any other value or without a zone."""
     if not isinstance(value, datetime):
         msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {shown(value)}"
         raise InvalidJob(msg)
@@ -76,10 +77,10 @@ def aware(name: str, value: Any) -> datetime:
 
 
 def offset_of(clock: Clock) -> tuple[float, float]:
-    """Seconds from the monotonic clock to the wall clock, and by how much that may be wrong.
+    """Return the seconds from the monotonic clock to the wall clock, and by how much that may be wrong.
 
-    The wall clock is read between two readings of the monotonic one. If these lie apart the process stood still
-    meanwhile, nobody knows when, and both are read again.
+    The wall clock is read between two readings of the monotonic one. If these lie apart, the process was stopped
+    between them at an unknown moment, and both clocks are read again.
     """
     best = 0.0, math.inf
     for _ in range(CLOSER_LOOKS):
@@ -96,7 +97,7 @@ def _doubt(reading: tuple[float, float]) -> float:
 
 
 class Timeline:
-    """Follows one clock. `look` must be called often enough for its answers to be true."""
+    """Follows one clock. Call `look` often enough for true answers."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -114,10 +115,10 @@ class Timeline:
         """Microseconds from the steady base to the wall base: the sum of all jumps, 0 if that is none."""
 
     def look(self, monotonic: float) -> float:
-        """Compare the clocks, of which the monotonic one has just shown `monotonic`. The seconds by which the wall
-        clock has left the course that was planned by; 0.0: it has not.
+        """Compare the clocks. Returns the seconds by which the wall clock has left its planned course; 0.0: none.
 
-        `step` is what of it is new since the last look: a jump, if it is that much by itself.
+        `monotonic`: what the monotonic clock has just shown. `step` is the part that is new since the last look: a
+        jump, if it is large enough by itself.
         """
         self.step = self._clock.wall() - monotonic - self.offset
         if not -DOUBTFUL <= self.step <= DOUBTFUL:
@@ -135,45 +136,44 @@ class Timeline:
         self._planned_offset = self.offset
         self.shift_us += round(moved * 1e6)
         if -JUMP <= self.shift_us * 1e-6 <= JUMP:
-            self.shift_us = 0  # it has been set back: intervals are due at the same instants again, not beside them
+            self.shift_us = 0  # set back: intervals are due at the same instants again, not next to them
         return moved
 
     def follow_only_confirmed(self, stepped: Callable[[float], object]) -> None:
-        """Follow no jump from now on, unless the wall clock is where `confirm` says. Of another one `stepped` is told
-        its seconds at each look, and time goes on as before.
+        """From now on follow a jump only to where `confirm` says that the wall clock is.
+
+        For any other jump `stepped` is called with its seconds at each look, and time goes on as before.
         """
         self._stepped = stepped
 
     def confirm(self, offset: float) -> None:
-        """The wall clock may be so many seconds ahead of the monotonic one."""
+        """Allow the wall clock to be this many seconds ahead of the monotonic one."""
         self._confirmed = offset
 
     def _is_confirmed(self) -> bool:
         return self._confirmed is not None and abs(self.offset + self.step - self._confirmed) <= JUMP
 
     def _look_closer(self) -> float:
-        """The step, as far as it is beyond doubt."""
         offset, doubt = offset_of(self._clock)
         step = offset - self.offset
         return 0.0 if abs(step) <= doubt else step
 
     def has_been(self, us: int | None) -> None:
-        """The wall clock has shown this before."""
+        """Note an instant that the wall clock has shown before."""
         if us is not None and us > self.furthest_us:
             self.furthest_us = us
 
     def monotonic(self, us: int, *, steady: bool) -> float:
-        """When a planned instant comes, in monotonic seconds."""
+        """Return when a planned instant comes, in monotonic seconds."""
         return us * 1e-6 - (self.steady_offset if steady else self.offset)
 
     def us(self, monotonic: float, *, steady: bool) -> int:
-        """Which instant a monotonic reading is."""
         return int((monotonic + (self.steady_offset if steady else self.offset)) * 1e6)
 
     def reported(self, us: int, *, steady: bool) -> int:
-        """A planned instant as users see it, on the wall."""
+        """Return a planned instant as users see it, on the wall."""
         return us + self.shift_us if steady else us
 
     def shift(self, *, steady: bool) -> int:
-        """Microseconds from a planner's base to the wall clock."""
+        """Return the microseconds from a planner's base to the wall clock."""
         return self.shift_us if steady else 0

@@ -1,7 +1,7 @@
-"""Which words there are: outcomes, states, events, pauses, retries, policies, counts, and the errors.
+"""The scheduler's values: outcomes, states, events, pauses, retries, policies, counts, and the errors.
 
-Values and pure functions over them. Nothing here knows a job, a queue, a store or a clock; any thread may use all of
-it, except that a tally is changed by the loop alone.
+Values and pure functions over them, for any thread. They know no job, queue, store or clock. Only the loop changes a
+tally.
 """
 
 from .backoff import LONGEST, Backoff

@@ -1,4 +1,4 @@
-"""How long to wait before what has failed is tried again: one rule for all of this package. Pure."""
+"""How long to wait before trying again after a failure: one rule for the whole package. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Final
 from attrs import frozen
 
 LONGEST: Final = 100 * 365 * 86_400.0
-"""Seconds. No delay is longer, whoever asks for it: what comes later could not be planned or stored any more."""
+"""Seconds. No delay is longer: a later instant cannot be planned or stored."""
 
 _DOUBLINGS: Final = 64
-"""More of them change nothing: the smallest first delay that there is has passed the longest by then."""
+"""More doublings change nothing: even the smallest first delay has passed the longest."""
 
 
 @frozen
 class Backoff:
-    """`first` seconds, twice that, four times that ... up to `longest`, however often it has failed."""
+    """Waits of `first` seconds, twice that, four times that ... up to `longest`."""
 
     first: float
     longest: float = LONGEST
 
     def after(self, failures: int) -> float:
-        """Seconds to wait after the `failures`-th failure in a row, counted from 1."""
+        """Return the seconds to wait after the `failures`-th failure in a row, counted from 1."""
         return min(self.first * 2.0 ** min(failures - 1, _DOUBLINGS), self.longest)

@@ -8,23 +8,23 @@ class SchedulerError(Exception):
 
 
 class InvalidJob(SchedulerError, ValueError):
-    """A job cannot be made of what was given. The message names the argument and what it should be."""
+    """A job cannot be made of these arguments. The message names the argument and what it should be."""
 
 
 class MalformedJob(InvalidJob):
-    """A stored job cannot be read. The message names the job's id, the column and what it holds."""
+    """A stored job cannot be read. The message names the job's id, the column and its value."""
 
 
 class UnknownTask(SchedulerError, LookupError):
-    """Nothing is registered under this name. Register the task before you add or load jobs that name it."""
+    """No task is registered under this name. Register the task before you add or load jobs that name it."""
 
 
 class DuplicateJob(SchedulerError, ValueError):
-    """There is a job of this id. Choose another id, or give `on_conflict="update"`, `"replace"` or `"keep"`."""
+    """A job with this id exists. Choose another id, or give `on_conflict="update"`, `"replace"` or `"keep"`."""
 
 
 class JobNotFound(SchedulerError, KeyError):
-    """There is no job of this id: it was never added, was removed, or its schedule has ended."""
+    """No job has this id: it was never added, was removed, or its schedule has ended."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the quoted form
@@ -39,8 +39,8 @@ class TooManySubtasks(SchedulerError, RuntimeError):
 
 
 class NotASubtask(SchedulerError, TypeError):
-    """A task returned work that nobody would run: a coroutine, a generator, or subtasks that are not in a flat list."""
+    """A task returned work that the scheduler does not run: a coroutine, a generator, or a nested list of subtasks."""
 
 
 class ImpossibleTransition(SchedulerError):
-    """A job was told to take a step that its state does not allow. This is a defect of ours: please report it."""
+    """A job's state does not allow this step. This is a defect of ours: please report it."""

@@ -1,4 +1,4 @@
-"""Events are what listeners are told. Every instant is in UTC seconds since 1970, every length in seconds."""
+"""Events, which listeners are told. Every instant is in UTC seconds since 1970, every length in seconds."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class RunEnded:
     """A run has ended, with all its subtasks.
 
     `results`: what they returned, without None and without subtasks, in the order in which they ended. `error` and
-    `traceback`: those of the first one that raised. `retry_at`: when the tick will be tried again, unless a regular
-    start or the end of its job comes first.
+    `traceback`: those of the first that raised. `retry_at`: when the tick will be tried again, unless a regular start
+    or the end of its job comes first.
     """
 
     job_id: str
@@ -54,7 +54,7 @@ class RunEnded:
 class RunMissed:
     """`count` ticks will have no run. The first was due at `first_due`, the last at `last_due`.
 
-    `is_exact` False: there were at least `count`; the schedule cannot count them. `why`: which pause has left them out.
+    `is_exact` False: there were at least `count`; the schedule cannot count them. `why`: the pause that caused it.
     """
 
     job_id: str
@@ -67,7 +67,7 @@ class RunMissed:
 
     @property
     def outcome(self) -> Outcome:
-        """MISSED, as RunEnded has one."""
+        """MISSED, like RunEnded.outcome."""
         return Outcome.MISSED
 
     @property
@@ -82,7 +82,7 @@ class RunMissed:
 
 @frozen
 class RunAbandoned:
-    """A run ignored its cancellation for `seconds` and is no longer waited for. Its units are free."""
+    """A run ignored its cancellation for `seconds`, and is no longer waited for. Its units are free."""
 
     job_id: str
     due: float
@@ -93,8 +93,8 @@ class RunAbandoned:
 class RunNotLaunched:
     """A tick could not be launched `count` times in a row, because there was no thread or no memory.
 
-    You are told once, when that is over: its run has ended, or it was given up. Ignore each RunStarted of these tries.
-    The tick has kept its due time and its attempt.
+    It is reported once, when the run has ended or was given up. Ignore each RunStarted of these tries. The tick has
+    kept its due time and its attempt.
     """
 
     job_id: str
@@ -105,9 +105,7 @@ class RunNotLaunched:
 
 @frozen
 class JobAdded:
-    """A job was added. `stands_for`: the slot of its grid that is left out, because the start at once (start="now")
-    stands for it; None: none is.
-    """
+    """A job was added. `stands_for`: the slot of its grid that its start at once replaces (start="now"), if any."""
 
     job_id: str
     stands_for: float | None = None
@@ -122,7 +120,7 @@ class JobRemoved:
 
 @frozen
 class JobChanged:
-    """A job was paused, resumed, updated or disabled, or somebody has set its next start."""
+    """A job was paused, resumed, updated or disabled, or its next start was set by hand."""
 
     job_id: str
     state: JobState
@@ -146,7 +144,7 @@ class JobParked:
 
 @frozen
 class ScopePaused:
-    """All jobs ("*"), or those with a tag ("tag:" and the tag), are paused, until `until` or (None) until resumed."""
+    """All jobs ("*") or the jobs with a tag ("tag:" and the tag) are paused until `until`; None: until resumed."""
 
     scope: str
     reason: str
@@ -162,7 +160,7 @@ class ScopeResumed:
 
 @frozen
 class ClockJumped:
-    """The wall clock was set. At `at` (the new time) it was `seconds` ahead of where it should be; negative: behind."""
+    """The wall clock was set. At `at` (the new time) it was `seconds` ahead of its course; negative: behind."""
 
     at: float
     seconds: float
@@ -170,10 +168,10 @@ class ClockJumped:
 
 @frozen
 class LoopBlocked:
-    """The event loop has not moved for `seconds`. `stack` shows where it stands.
+    """The event loop has not moved for `seconds`. `stack` shows where it is.
 
-    `job_id`: the job whose code that is, or whose task or callback. None: the code belongs to no job (a schedule, the
-    rest of the program), or nobody can tell, as in child tasks on uvloop before Python 3.12.
+    `job_id`: the job whose code that is, or whose task or callback. None: the code belongs to no job, as a schedule's
+    does. None as well if the job is unknown, as in child tasks on uvloop before Python 3.12.
     """
 
     job_id: str | None
@@ -183,9 +181,9 @@ class LoopBlocked:
 
 @frozen
 class StoreDown:
-    """The store does not work, as was found at `at`. Stored jobs wait to begin; what runs goes on.
+    """The store does not work, as was found at `at`. Stored jobs wait to begin; running ones go on.
 
-    `is_taken_over`: another agent has the store now. It will not work again for this scheduler.
+    `is_taken_over`: another node has the store now. It will not work again for this scheduler.
     """
 
     at: float
@@ -195,7 +193,7 @@ class StoreDown:
 
 @frozen
 class StoreUp:
-    """The store works again, after `seconds`. Nothing that happened meanwhile is lost."""
+    """The store works again, after `seconds`. No record of that time is lost."""
 
     at: float
     seconds: float
@@ -203,7 +201,7 @@ class StoreUp:
 
 @frozen
 class AgentJoined:
-    """An agent shares the store from now on. `is_us`: this one does, for the first time or anew."""
+    """A node shares the store from now on. `is_us`: this one does, for the first time or again."""
 
     at: float
     agent: str
@@ -212,9 +210,9 @@ class AgentJoined:
 
 @frozen
 class AgentLost:
-    """An agent shares the store no more. `is_us`: the others took this one for dead, and have its jobs.
+    """A node shares the store no more. `is_us`: other nodes took this one for dead, and have its jobs.
 
-    Then what ran of them is cancelled, nothing more starts, and `AgentJoined` comes when it has joined again.
+    Then its runs of those jobs are cancelled, and none starts. `AgentJoined` comes when it has joined again.
     """
 
     at: float
@@ -225,7 +223,7 @@ class AgentLost:
 
 @frozen
 class ShardsMoved:
-    """Parts of a shared store came to us (`taken`), or went to others (`given`), with so many jobs, in `seconds`."""
+    """Shards of a shared store came to this node (`taken`) or left it (`given`), with `jobs` jobs, in `seconds`."""
 
     at: float
     taken: int
@@ -236,9 +234,9 @@ class ShardsMoved:
 
 @frozen
 class SkewTooLarge:
-    """The clock of this machine is `seconds` ahead of the shared store's (negative: behind), more than `max_skew`.
+    """This machine's clock is `seconds` ahead of the shared store's (negative: behind), more than `max_skew`.
 
-    Nothing of the store starts here any more, and other agents get what is ours, until `SkewEnded`.
+    No job of the store starts here until `SkewEnded`, and other nodes get this node's jobs.
     """
 
     at: float
@@ -248,7 +246,7 @@ class SkewTooLarge:
 
 @frozen
 class SkewEnded:
-    """The clock of this machine is right again, `seconds` ahead of the shared store's: this agent takes part again."""
+    """This machine's clock is right again, `seconds` ahead of the shared store's: this node takes part again."""
 
     at: float
     seconds: float
@@ -256,7 +254,7 @@ class SkewEnded:
 
 @frozen
 class AuditStarted:
-    """An audit of all jobs begins. `interval`: seconds from one to the next; None: it was asked for."""
+    """An audit of all jobs begins. `interval`: seconds to the next audit; None: a user asked for this one."""
 
     at: float
     interval: float | None
@@ -278,7 +276,7 @@ class SchedulerStarted:
 
 @frozen
 class SchedulerStopped:
-    """The scheduler has stopped, and nothing runs any more. `cut_off`: the jobs whose runs outlasted the grace."""
+    """The scheduler has stopped, and no run is left. `cut_off`: the jobs whose runs outlasted the grace."""
 
     at: float
     cut_off: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Who is told what happens."""
+"""Listeners: callables that are told of events."""
 
 from __future__ import annotations
 
@@ -17,24 +17,21 @@ _KINDS: Final[tuple[object, ...]] = get_args(Event)
 
 
 class Listeners:
-    """Callables that are told of every event, in the order in which they came.
-
-    What one raises is logged and hurts nobody.
-    """
+    """Callables that are told of every event, in the order added. An error of a listener is logged."""
 
     def __init__(self) -> None:
-        # One operation of a dict at a time instead of a lock: a finalizer may end a listener in the middle of anything.
+        # One dict operation at a time instead of a lock: a finalizer may end a listener at any point.
         self._registrations: dict[object, Listener] = {}
         self.anybody: Mapping[object, Listener] = self._registrations
-        """True if anybody listens. Ask before making an event that is made often."""
+        """True if there are listeners. Ask before making an event that is made often."""
 
     def add(self, listener: Callable[[Any], object], *kinds: type) -> Callable[[], None]:
-        """Tell `listener` from now on, until the callable that this returns is called. `kinds`: of those events alone.
+        """Tell `listener` of events from now on, until the returned callable is called.
 
-        Raises TypeError.
+        `kinds`: only events of these classes. Raises TypeError.
         """
         _check(listener, kinds)
-        registration = object()  # one of its own, should the same listener be added twice
+        registration = object()  # unique, should the same listener be added twice
         self._registrations[registration] = _of_kinds(listener, kinds) if kinds else listener
 
         def end() -> None:
@@ -54,7 +51,6 @@ class Listeners:
 
 
 def _check(listener: object, kinds: tuple[object, ...]) -> None:
-    """Raise TypeError for what cannot listen, and for what is no kind of event."""
     if not callable(listener) or listener in _KINDS:
         msg = f"a listener must be something that can be called with an event, not {listener!r}"
         raise TypeError(msg)

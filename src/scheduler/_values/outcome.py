@@ -25,11 +25,11 @@ class Outcome(enum.Enum):
 
     @property
     def key(self) -> str:
-        """The outcome as a word without spaces, for JSON, labels of metrics and names of CSS: "timed_out"."""
+        """The outcome as a word without spaces, for JSON, labels of metrics and names in CSS: "timed_out"."""
         return self.name.lower()
 
 
-# Until Python 3.12 looking up a member of an enum costs ten times as much as a name: that of every run has one.
+# Until Python 3.12, looking up a member of an enum costs ten times as much as a name.
 SUCCEEDED: Final = Outcome.SUCCEEDED
 
 
@@ -37,7 +37,7 @@ class MissedReason(enum.Enum):
     """Why a tick has no run."""
 
     LATE = "late"
-    """The tick was found too late: the loop was busy, the machine slept, its clock was set, or no process ran."""
+    """The tick was found too late: the loop was busy, the machine slept, its clock was set, no process ran."""
     OVERLAP = "overlap"
     """The previous run had not ended."""
     NO_ROOM = "no room"
@@ -45,15 +45,15 @@ class MissedReason(enum.Enum):
     STORE = "store"
     """The tick had room, but the store had not recorded it yet."""
     PAUSED = "paused"
-    """The job was paused or disabled when the tick was due, or while it waited for room or for the end of a run."""
+    """The job was paused or disabled when the tick was due, or while the tick waited to begin."""
     REMOVED = "removed"
     """The job was removed while the tick waited."""
     STOPPED = "stopped"
     """The scheduler stopped while the tick waited."""
     REPEATED = "repeated"
-    """The tick has run before, and has a record: before the clock was set back, or before a restart."""
+    """The tick has run and has a record: before the clock was set back, or before a restart."""
     SKIPPED = "skipped"
-    """Somebody has skipped it: `Job.skip`."""
+    """`Job.skip` was called."""
     AFTER_CRASH = "after crash"
     """The job rested, because its process had died during a run."""
 
@@ -64,7 +64,7 @@ class MissedReason(enum.Enum):
 
 
 class Cause(enum.Enum):
-    """Who cancelled a run."""
+    """Why a run was cancelled."""
 
     TIMEOUT = "timeout"
     REMOVED = "removed"
@@ -72,6 +72,6 @@ class Cause(enum.Enum):
     PAUSED = "paused"
     STOPPED = "stopped"
     LOST = "lost"
-    """Its agent was taken for dead, and another has the job: what becomes of the tick is said there."""
+    """Its node was taken for dead. Another node has the job and records the tick's outcome."""
     LEASE = "lease"
-    """Its agent cannot be sure any more of the units of the fleet's limits that it held."""
+    """Its node is no longer sure of the fleet's units that it holds."""

@@ -1,4 +1,4 @@
-"""Which pauses hold: of all jobs, of those with a tag, of single ones. Pure."""
+"""Which pauses hold: of all jobs, of a tag, of single jobs. Pure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Final
 from attrs import frozen
 
 EVERYTHING: Final = "*"
-"""The scope of a pause of all jobs. Those of one tag are "tag:" and the tag."""
+"""The scope of a pause of all jobs. A tag's scope is "tag:" and the tag."""
 
 NO_REASON: Final = "paused"
-"""The reason of a pause for which nobody gave one."""
+"""The reason of a pause for which none was given."""
 
 TAG: Final = "tag:"
 JOB: Final = "job:"
-"""What the scope of a single job begins with."""
+"""The scope of a single job is this and its id."""
 
 
 @frozen
 class Pause:
-    """A pause: the jobs in `scope` do not start by themselves from `since` on, until `until` or (None) until resumed.
+    """A pause: jobs in `scope` do not start by themselves from `since` until `until`; None: until resumed.
 
     `scope`: "*" for all jobs, "tag:" and a tag, or "job:" and an id. Instants are aware, in UTC.
     """
@@ -41,12 +41,11 @@ class Pause:
 
 
 def scope_of(tag: str | None) -> str:
-    """The scope of all jobs with that tag; None: of all jobs."""
+    """Return the scope of all jobs with that tag; None: of all jobs."""
     return EVERYTHING if tag is None else TAG + tag
 
 
 def scope_of_job(id: str) -> str:
-    """The scope of one job alone."""
     return JOB + id
 
 
@@ -56,7 +55,6 @@ class Pauses:
     def __init__(self) -> None:
         self._by_scope: dict[str, Pause] = {}
         self.any = False
-        """Whether there is one."""
         self._covering: dict[frozenset[str], Pause | None] = {}
         """Answers of `covering` since the last change."""
 
@@ -64,20 +62,19 @@ class Pauses:
         return iter(tuple(self._by_scope.values()))
 
     def put(self, pause: Pause) -> None:
-        """Let it hold, in place of what its scope had."""
         self._by_scope[pause.scope] = pause
         self.any = True
-        self._covering = {}  # a new one: another thread may be about to put an old answer into the old one
+        self._covering = {}  # a new dict: another thread may be about to put an outdated answer into the old one
 
     def take(self, scope: str) -> Pause | None:
-        """Let it hold no more. None: that scope was not paused."""
+        """Remove and return a scope's pause. None: it was not paused."""
         pause = self._by_scope.pop(scope, None)
         self.any = bool(self._by_scope)
         self._covering = {}
         return pause
 
     def covering(self, tags: frozenset[str]) -> Pause | None:
-        """A pause that a job with these tags is under; of several always the same one."""
+        """Return a pause that holds for a job with these tags; of several, always the same one."""
         known, by_scope = self._covering, self._by_scope
         if not by_scope:
             return None

@@ -1,4 +1,4 @@
-"""How a job is run, apart from what and when. One value, shared by all jobs with the same options."""
+"""How a job runs, apart from what and when. Jobs with the same options share one value."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Overlap(enum.Enum):
     SKIP = "skip"
     """The tick is missed."""
     QUEUE = "queue"
-    """The newest tick waits for the end of the run. Earlier ones that came meanwhile are missed."""
+    """The newest tick waits for the end of the run. Earlier ticks that came meanwhile are missed."""
     ALLOW = "allow"
-    """The tick runs beside the last one, up to `max_running` at a time."""
+    """The tick runs next to earlier runs, up to `max_running` at a time."""
     REPLACE = "replace"
     """The run is cancelled, and the tick starts once that run has ended."""
 
@@ -50,31 +50,31 @@ class Policy:
     grace: float = 1.0
     """Only for Missed.SKIP: a tick that could not begin within this time is missed."""
     catch_up: int = 100
-    """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
+    """Only for Missed.ALL: the most ticks that may wait to be made up for; older ones are missed."""
     delivery: Delivery = Delivery.AT_MOST_ONCE
     place: str | None = None
-    """Jobs of one place are always on one agent, where several share a store; None: the job is a place of its own."""
+    """Jobs of one place are always on one node of a fleet. None: the job is a place of its own."""
     where: str | None = None
-    """Labels that the agent must have that has the job, where several share a store: "region=eu"; None: any may.
-    A part of a job that several agents run has the text of a part.
+    """Labels that the job's node must have, in a fleet: "region=eu". None: any node may run it.
+
+    A part of a job that several nodes run has the text of a part.
     """
     agents: int | str | None = None
-    """On so many agents the job runs, or on "all" of them, where several share a store. Then it has parts, which are
-    jobs, and does nothing itself. None: it is one job on one agent.
+    """How many nodes of a fleet run the job, or "all". The job then has parts, which are jobs, and does nothing itself.
+
+    None: it is one job on one node.
     """
     apart: str | None = None
-    """The label in which these agents differ as far as there is a choice; None: it is not for a number of agents."""
+    """The label in which these nodes should differ, as far as there is a choice. None: `agents` is no number."""
     is_part: bool = field(init=False, eq=False, repr=False)
-    """The job is a part of the one whose id is `place`."""
+    """The job is a part of the job whose id is `place`."""
 
     @is_part.default
     def _is_part(self) -> bool:
         return self.place is not None and is_part(self.where)
 
     is_plain: bool = field(init=False, eq=False, repr=False)
-    """There is nothing to look at when a run begins: no limit, no timeout, no tick that may come too late, and no other
-    run beside it.
-    """
+    """A run has nothing to check as it begins: no limit, no timeout, no grace, no other run."""
 
     @is_plain.default
     def _is_plain(self) -> bool:
@@ -82,7 +82,7 @@ class Policy:
         return is_alone and not self.needs and self.timeout is None
 
     kind: str = field(init=False, eq=False, repr=False)
-    """By what lateness is summed up: a need outside the families, else its first family, else "default"."""
+    """The key by which lateness is summed: a need outside the families, else its first family, else "default"."""
 
     @kind.default
     def _kind(self) -> str:
@@ -90,9 +90,9 @@ class Policy:
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
 
     def key_of(self, id: str) -> str:
-        """By what the job of that id has its place in an interval: a part has the place of the whole."""
+        """Return the key that places a job in its interval. A part has the place of the whole."""
         return self.place if self.is_part and self.place is not None else id
 
 
 OPTIONS: Final = tuple(attribute.name for attribute in fields(Policy) if attribute.init)
-"""What can be said of a job; what follows from that is left out."""
+"""The options of a job; fields derived from them are left out."""

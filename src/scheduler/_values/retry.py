@@ -36,7 +36,7 @@ def _delay(value: timedelta | float | str) -> timedelta:
 
 
 def _must_be(what: str, is_right: Callable[[Any], bool]) -> Callable[[Any, Attribute[Any], Any], None]:
-    """A check of a field that says what it must be, with the value that it was given. It raises InvalidJob."""
+    """Return a validator of a field. It raises InvalidJob and says what the value must be."""
 
     def check(_retry: Any, attribute: Attribute[Any], value: Any) -> None:
         if not is_right(value):
@@ -56,12 +56,11 @@ def _is_number(value: Any) -> bool:
 
 @frozen(kw_only=True)
 class Retry:
-    """A Retry says when to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
+    """When to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
 
-    One more failure disables the job. Failures in a row count, whichever ticks they belong to; a success sets the count
-    back to zero. A retry never comes later than the next regular start, which then takes its place, unless
-    `past_next_start` is set. No delay is longer than a hundred years. Make a Retry with `exponential`, `linear`,
-    `constant` or `timescaledb`.
+    One more failure disables the job. Failures in a row count over all ticks; a success resets the count. A retry never
+    comes later than the next regular start, which then replaces it, unless `past_next_start` is set. No delay is longer
+    than a hundred years. Make a Retry with `exponential`, `linear`, `constant` or `timescaledb`.
 
     Raises InvalidJob, and for `base` and `cap` ScheduleError.
     """
@@ -91,12 +90,12 @@ class Retry:
             "a number above 0, or None", lambda value: value is None or (_is_number(value) and value > 0)
         ),
     )
-    """A second cap: so many times the job's interval. None, or no such cap for a schedule without an interval."""
+    """A second cap, as a multiple of the job's interval. Without effect for a schedule without an interval."""
     jitter_steps: int | None = field(
         default=None,
         validator=_must_be("a whole number from 2, or None", lambda value: value is None or _is_whole(value, 2)),
     )
-    """With it jitter goes both ways, in so many equal steps: from `+jitter` down to one step above `-jitter`."""
+    """Makes jitter go both ways, in this number of equal steps, from `+jitter` down to one step above `-jitter`."""
 
     @classmethod
     def exponential(
@@ -108,7 +107,7 @@ class Retry:
         jitter: float = 0.5,
         past_next_start: bool = False,
     ) -> Retry:
-        """Wait base, 2 base, 4 base ... up to `cap`. By default each is shortened by up to a half, at random."""
+        """Wait base, 2 base, 4 base ... up to `cap`. By default each delay is shortened by up to a half, at random."""
         return cls(
             growth=Growth.EXPONENTIAL,
             base=base,
@@ -154,8 +153,10 @@ class Retry:
 
     @classmethod
     def timescaledb(cls, retry_period: timedelta | float | str = "5m", *, max_retries: int | None = None) -> Retry:
-        """Wait as TimescaleDB does: R, 2 R, 3 R ... up to 20 R and to 5 intervals of the job, then up to an eighth
-        longer or shorter, in steps of 1/128. `max_retries` counts retries: with 0 there are none.
+        """Wait as TimescaleDB does: R, 2 R, 3 R ... up to 20 R and 5 intervals.
+
+        Jitter makes that up to an eighth longer or shorter, in steps of 1/128. `max_retries` counts retries: with 0
+        there are none.
         """
         return cls(
             growth=Growth.LINEAR,
@@ -167,7 +168,7 @@ class Retry:
         )
 
     def delay(self, failures: int, random: float, interval: float | None = None) -> float:
-        """Return how many seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
+        """Return the seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
 
         `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps. Without a cap the delay
         stops growing at a hundred years.
@@ -184,7 +185,7 @@ class Retry:
         return self.max_retries is not None and failures > self.max_retries
 
     def _jitter(self, random: float) -> float:
-        """The share of the delay by which it is longer; negative: shorter."""
+        """Return the share of the delay by which it is longer; negative: shorter."""
         if self.jitter_steps is None:
             return -self.jitter * random
         return self.jitter * (1 - 2 * int(random * self.jitter_steps) / self.jitter_steps)

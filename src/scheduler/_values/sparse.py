@@ -1,8 +1,7 @@
 """Attributes that nearly always have their usual value.
 
-Of 100,000 jobs a handful are paused, tried again or late at a moment, and of all runs few have more to them than their
-entry task. What only those need is kept in a dict, `sparse`, which everybody else does without: it costs them no
-memory, no time when they are made, and a single look tells that nothing is the matter.
+Of 100,000 jobs few are paused, tried again or late at one moment, and few runs have subtasks. Values that only these
+need are in a dict, `sparse`. Other objects have no dict: no memory, no time to make it, and one look to see that.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ T = TypeVar("T")
 
 
 class HasSparse(Protocol):
-    """An object with rare attributes. `sparse`: those that are not as usual, by name; None: all of them are."""
+    """An object with rare attributes. `sparse`: the unusual values by name; None: there are none."""
 
     sparse: dict[str, Any] | None
 
 
 class Sparse(Generic[T]):
-    """An attribute, with its usual value. Setting it to that takes it out of `sparse` again."""
+    """An attribute with its usual value. Setting it to that removes it from `sparse`."""
 
     __slots__ = ("_name", "_usual")
 

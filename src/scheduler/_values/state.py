@@ -1,4 +1,4 @@
-"""The states of a job and every way between them, in one table. The picture in docs/states.md is made from it."""
+"""The states of a job and every transition between them, in one table. It makes the picture in docs/states.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import ImpossibleTransition
 
 
 class JobState(enum.Enum):
-    """The state of a job. With several runs at a time it is the state of the one that is furthest along."""
+    """The state of a job. With several runs at a time it is the state of the run that is furthest along."""
 
     SCHEDULED = "scheduled"
     """The job waits for its next start."""
@@ -25,12 +25,12 @@ class JobState(enum.Enum):
     """The job does not start by itself: it is paused, parked or out of retries. `Job.error` says why."""
 
     GONE = "gone"
-    """It was removed, or its schedule has ended: its scheduler knows it no more."""
+    """The job was removed, or its schedule has ended: its scheduler no longer has it."""
 
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 
 
-# Until Python 3.12 looking up a member of an enum costs ten times as much as a name: those of every run have names.
+# Until Python 3.12, looking up a member of an enum costs ten times as much as a name.
 SCHEDULED: Final = JobState.SCHEDULED
 STARTING: Final = JobState.STARTING
 RUNNING: Final = JobState.RUNNING
@@ -72,7 +72,7 @@ TRANSITIONS: Final[Mapping[Step, Mapping[JobState, JobState]]] = MappingProxyTyp
 
 
 def advance(state: JobState, step: Step) -> JobState:
-    """The state after `step`. Raises ImpossibleTransition where the table has no way."""
+    """Return the state after `step`. Raises ImpossibleTransition where the table has no transition."""
     try:
         return TRANSITIONS[step][state]
     except KeyError:
@@ -81,7 +81,7 @@ def advance(state: JobState, step: Step) -> JobState:
 
 
 def at_rest(state: JobState, *, is_disabled: bool) -> JobState:
-    """The state of a job without a run, which starts by itself or does not."""
+    """Return the state of a job without a run."""
     if is_disabled and state is SCHEDULED:
         return advance(state, Step.DISABLE)
     if not is_disabled and state is JobState.DISABLED:

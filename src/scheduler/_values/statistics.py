@@ -19,13 +19,13 @@ BUCKETS: Final = 43 * 16  # for a lateness of months
 
 
 def bucket_of(units: int) -> int:
-    """The bucket of a lateness in units of 4 us: one for each up to 32, then 16 for each doubling."""
+    """Return the bucket of a lateness in units of 4 us. Each unit up to 32 has its own, then each doubling has 16."""
     octave = max(units.bit_length() - 5, 0)
     return min(octave * 16 + (units >> octave), BUCKETS - 1)
 
 
 def _middle(bucket: int) -> float:
-    """The middle of a bucket, in seconds. What is in there lies within 3 % or 2 us of it."""
+    """Return the middle of a bucket, in seconds. Its values lie within 3 % or 2 us of that."""
     octave = max(bucket // 16 - 1, 0)
     first = (bucket - octave * 16) << octave
     return (first + (1 << octave) / 2) / UNITS if bucket else 0.0
@@ -34,7 +34,7 @@ def _middle(bucket: int) -> float:
 BUCKET_OF: Final = bytes(map(bucket_of, range(1 << 10))) + b"".join(
     bytes((bucket_of(first),)) * 64 for first in range(1 << 10, 1 << 18, 64)
 )
-"""The buckets of what is less than a second late, by units: to look one up takes no call."""
+"""The buckets of latenesses below a second, by units: a look-up takes no call."""
 
 
 @define(eq=False)
@@ -44,15 +44,12 @@ class Histogram:
     counts: list[int] = field(factory=lambda: [0] * BUCKETS)
 
     def add(self, seconds: float) -> None:
-        """Count a run that began so late."""
         self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] += 1
 
     def take_back(self, seconds: float) -> None:
-        """Take back a value that was added by mistake."""
         self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] -= 1
 
     def copy(self) -> Histogram:
-        """The counts, apart from these."""
         return Histogram(self.counts.copy())
 
     def snapshot(self) -> LatenessStatistics:
@@ -73,7 +70,7 @@ class LatenessStatistics:
         return sum(self.counts)
 
     def quantile(self, share: float) -> float:
-        """Seconds within which that share of the runs began, right to 3 % or 2 us. 0.0 without runs."""
+        """Return the seconds within which that share of the runs began, right to 3 % or 2 us. 0.0 without runs."""
         left = share * self.total
         for bucket, count in enumerate(self.counts):
             left -= count
@@ -121,7 +118,6 @@ class Tally:
 
     @property
     def runs(self) -> int:
-        """How many runs have begun."""
         return self.successes + self._other_runs
 
     @runs.setter
@@ -137,15 +133,14 @@ class Tally:
         self._earlier_success = finish
 
     def copy(self) -> Tally:
-        """Return the counts as an object of their own."""
         other = copy(self)
         other.sparse = None if self.sparse is None else dict(self.sparse)
         return other
 
     def begin(self, started: float, lateness: float, runs: int = 1) -> None:
-        """Count a run. Until it ends it counts as a crash, which is what it is if nobody lives to end it.
+        """Count a run. Until it ends it counts as a crash, in case the process dies.
 
-        `runs`: 0 if it has been counted when it was marked.
+        `runs`: 0 if it was counted when it was marked.
         """
         self.runs += runs
         self.last_start = started
@@ -158,7 +153,7 @@ class Tally:
         self.lateness_sum -= lateness
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
-        """Count all of a run that has succeeded and was not counted when it began."""
+        """Count all of a successful run that was not counted when it began."""
         self.successes += 1
         self.lateness_sum += lateness
         if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
@@ -193,14 +188,14 @@ class Tally:
         self.timeouts += outcome is Outcome.TIMED_OUT
 
     def crash(self, error: str) -> None:
-        """Count that its process was found dead under it. As a run it has been counted when it was marked."""
+        """Count a crash of the process during a run. The run was counted when it was marked."""
         self._earlier_success = self.last_successful_finish
         self.last_outcome = Outcome.CRASHED
         self.last_error = error
         self.consecutive_crashes += 1
 
     def snapshot(self, running: int = 0, last_audit: float | None = None) -> JobStatistics:
-        """The counts at this moment. `running`: how many of the runs go on."""
+        """Return the counts at this moment. `running`: how many of the runs go on."""
         return JobStatistics(
             runs=self.runs,
             running=running,
@@ -229,11 +224,11 @@ class Tally:
 
 
 Success = tuple[float, float, float, float]
-"""All that there is to count of a run that has succeeded: what `Tally.succeed` takes."""
+"""The figures of a successful run, which `Tally.succeed` takes."""
 
 
 def counted(counts: Tally | Success | None) -> Tally:
-    """A tally of its own, to be kept or changed."""
+    """Return a tally that the caller may keep or change."""
     if isinstance(counts, Tally):
         return counts.copy()
     tally = Tally()
@@ -246,12 +241,12 @@ def counted(counts: Tally | Success | None) -> Tally:
 class JobStatistics:
     """A job's counts at one moment: runs = successes + failures + crashes + running.
 
-    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`.
-    `consecutive_crashes`: how often in a row its process was found dead under it. `missed_is_exact`: False, if at least
-    so many were missed. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the
-    successes. `last_result`: what the last run that returned anything has returned last, since this scheduler began, as
-    JSON gives it back; None if JSON cannot hold it in 2,048 characters. `last_audit`: when the watchdog last found that
-    the job has the start that it is to have, or mended that; None: not yet.
+    Timeouts and cancellations are among the failures; a cancellation does not count in `consecutive_failures`.
+    `consecutive_crashes`: how often in a row its process died during a run. `missed_is_exact` False: `missed` is a
+    lower bound. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the successes.
+    `last_result`: the last result of the last run that had one, since this scheduler began, as JSON gives it back. It
+    is None if JSON cannot hold it in 2,048 characters. `last_audit`: when the watchdog last found that the job has its
+    next start, or restored it; None: not yet.
     """
 
     runs: int
@@ -281,9 +276,7 @@ class JobStatistics:
 
 @frozen
 class StoreStatistics:
-    """A scheduler's knowledge of its store: `commits` since it began, changes that are not durable yet, and what is
-    wrong; None: nothing.
-    """
+    """A scheduler's knowledge of its store: `commits` since it began, changes not durable yet, trouble if any."""
 
     commits: int
     unsaved: int
@@ -292,11 +285,12 @@ class StoreStatistics:
 
 @frozen(kw_only=True)
 class DispatchStatistics:
-    """A scheduler's dealings with its queue since it began. `held`: jobs that are with it now. `taken`: executions that
-    it has taken. `dropped`: those that were not to be run any more, or not here, by the reason. `without_task`: those
-    that were left to others. `here`: those that wait in this process now, because the queue would not have them;
-    `refused`: how many that were, by the reason. `missing`: those that an audit has put again. `premature`, `hops`,
-    `expired` and `strange`: see scheduler.queues.QueueStatistics.
+    """A scheduler's use of its queue since it began.
+
+    `held`: jobs that are with it now. `taken`: executions that it has taken. `dropped`: executions that must no longer
+    run, or not here, by the reason. `without_task`: executions left to other nodes. `here`: executions that wait in
+    this process now, because the queue refused them; `refused`: how often it did, by the reason. `missing`: executions
+    that an audit has put again. `premature`, `hops`, `expired` and `strange`: see scheduler.queues.QueueStatistics.
     """
 
     held: int
@@ -314,7 +308,7 @@ class DispatchStatistics:
 
 @frozen
 class AgentStatistics:
-    """One of the agents that share a store, as a Peer of scheduler.stores. `shards`: so many of `SHARDS` are its."""
+    """A node that shares a store, as a Peer of scheduler.stores. `shards`: how many of `SHARDS` it owns."""
 
     name: str
     epoch: int
@@ -325,8 +319,10 @@ class AgentStatistics:
 
 @frozen(kw_only=True)
 class FleetStatistics:
-    """The agents that share a store, as `me` has seen them last. `jobs_elsewhere`: how many jobs others have.
-    `waiting`: how many of these wait for labels that no agent has, by these.
+    """The nodes that share a store, as `me` has seen them last.
+
+    `jobs_elsewhere`: how many jobs other nodes have. `waiting`: how many of these wait for labels that no node has, by
+    the labels.
     """
 
     me: str
@@ -339,10 +335,10 @@ class FleetStatistics:
 class Audit:
     """The findings of one audit, and what it has mended. `at` in UTC seconds, `seconds`: how long it took.
 
-    `interval`: seconds to the next; None: it was asked for. `has_lock` False: another one was going on, so this one has
-    looked at nothing. `jobs`: those looked at that are to start by themselves. `failed`: jobs that could not be mended.
-    `planned`: starts that were missing. `requeued`: known ones that stood nowhere. `withdrawn`: of jobs that must have
-    none. `closed`: records of runs that nobody runs. `trouble`: why a part was left out; None: none was.
+    `interval`: seconds to the next; None: a user asked for it. `has_lock` False: another audit was going on, so this
+    one did nothing. `jobs`: how many jobs that start by themselves were checked. `failed`: jobs that could not be
+    mended. `planned`: missing starts. `requeued`: known starts that were in no queue. `withdrawn`: starts of jobs that
+    must have none. `closed`: records of runs that no process runs. `trouble`: why a part was left out, if one was.
     """
 
     at: float
@@ -359,14 +355,16 @@ class Audit:
 
     @property
     def mended(self) -> int:
-        """How many things were wrong and are not any more."""
+        """How many things were wrong and have been mended."""
         return self.planned + self.requeued + self.withdrawn + self.closed
 
 
 @frozen(kw_only=True)
 class WatchdogStatistics:
-    """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked. `failing`: jobs that the last
-    audit could not mend. `oldest`: of those that it looked at the one found well longest ago, and when, in UTC seconds.
+    """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked.
+
+    `failing`: jobs that the last audit could not mend. `oldest`: the job that was found in order longest ago, and when,
+    in UTC seconds.
     """
 
     interval: float | None
@@ -380,8 +378,9 @@ class WatchdogStatistics:
 class SchedulerStatistics:
     """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
 
-    `lateness` is by type: the first of a job's needs, or "default". `missed_is_exact`: False, if at least so many were
-    missed. `fleet`: None, if no others share the store; `queue`: None, if next starts stand in none outside of us.
+    `lateness` is by kind: the first of a job's needs, or "default". `missed_is_exact` False: `missed` is a lower bound.
+    `fleet`: None if no other nodes share the store. `queue`: None if next starts are in no queue outside of the
+    process.
     """
 
     jobs: int

@@ -1,7 +1,7 @@
-"""Texts, within bounds, for a user's object, whatever that does when it is asked.
+"""Texts of bounded length for a user's object, even if it raises when asked.
 
-An exception may refuse to be formatted (one that passes attributes on, a SyntaxError with odd details), its text may
-have megabytes, and a group may hold a million others. None of this is a reason to lose the end of a run.
+An exception may refuse to be formatted (by passing attributes on, or a SyntaxError with odd details). Its text may have
+megabytes, and a group a million members. None of this may lose the end of a run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_TRACE: Final = 32_768
 """Characters of a traceback."""
 
 _MOST_ERRORS: Final = 200
-"""Causes, contexts and members of groups that are told of one error."""
+"""Causes, contexts and members of groups that are shown of one error."""
 
 _MOST_FRAMES: Final = 500
 
@@ -27,16 +27,17 @@ _SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 200
 
 
 def shown(value: object) -> str:
-    """The value for an error of ours: its repr, cut where it is long."""
+    """Return the value as our errors show it: its repr, cut where it is long."""
     try:
         return _SHORT.repr(value)
-    except BaseException as exc:  # noqa: BLE001 - it is the user's, and the run that it ends is another
+    except BaseException as exc:  # noqa: BLE001 - a user's object, and its error must not end this run
         return f"<{_name_of(value)}, whose repr raises {_name_of(exc)}>"
 
 
 def error_text(error: BaseException) -> str:
-    """Return what went wrong, at most LONGEST_ERROR characters, and how long it was if that is not all of it. Of a
-    group of one it is that one, for the group's own text says nothing.
+    """Return what went wrong, in at most LONGEST_ERROR characters. A cut text says how long it was.
+
+    A group of one shows its member, for the group's own text says nothing.
     """
     try:
         if (leaf := _alone(error)) is not error:
@@ -48,13 +49,13 @@ def error_text(error: BaseException) -> str:
 
 
 def trace_text(error: BaseException) -> str:
-    """Where it went wrong, with what led to it, at most LONGEST_TRACE characters: its beginning and its end."""
+    """Return the traceback and what led to it, at most LONGEST_TRACE characters: its beginning and its end."""
     text, _ = trace_of(error)
     return text
 
 
 def trace_of(error: BaseException) -> tuple[str, bool]:
-    """The text of `trace_text`, and whether the error can be formatted as a whole, by a log for example."""
+    """Return the text of `trace_text`, and whether the error can be formatted as a whole, by a log for example."""
     is_whole = False
     try:
         if is_whole := _is_told_whole(error):
@@ -67,7 +68,7 @@ def trace_of(error: BaseException) -> tuple[str, bool]:
 
 
 def loggable(error: BaseException) -> BaseException | None:
-    """The error as `exc_info` of a log record; None for one on which the formatting of a log would break."""
+    """Return the error as `exc_info` of a log record; None if formatting it would break the log."""
     try:
         if not _is_told_whole(error):
             return None
@@ -78,7 +79,6 @@ def loggable(error: BaseException) -> BaseException | None:
 
 
 def cut(text: str, most: int) -> str:
-    """The text; of a longer one the beginning, and how long it was."""
     if len(text) <= most:
         return text
     mark = f"... (cut: {len(text)} characters)"
@@ -86,7 +86,7 @@ def cut(text: str, most: int) -> str:
 
 
 def cut_within(text: str, most: int) -> str:
-    """The text; of a longer one its beginning and its end, and how long it was."""
+    """Return the text, or the beginning and end of a longer one and its length."""
     if len(text) <= most:
         return text
     mark = f"\n... (cut: {len(text)} characters) ...\n"
@@ -95,7 +95,7 @@ def cut_within(text: str, most: int) -> str:
 
 
 def _alone(error: BaseException) -> BaseException:
-    """The only member of a group, and of a group in it; any other error is its own."""
+    """Return the only member of a group, of nested groups too; else the error itself."""
     for _ in range(_MOST_ERRORS):
         if not isinstance(error, BaseExceptionGroup) or len(error.exceptions) != 1:
             break
@@ -104,7 +104,7 @@ def _alone(error: BaseException) -> BaseException:
 
 
 def _is_told_whole(error: BaseException) -> bool:
-    """Whether what hangs on it is few enough errors to tell of them all."""
+    """Whether the error and all errors attached to it are few enough to show."""
     seen: set[int] = set()
     left = [error]
     while left:
