@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .catalogue import CONTENDERS, SCENARIOS
 from .environments import DEFAULT_FOLDER, Environments
-from .report import machine, markdown, write_between_markers
+from .report import machine, markdown, targets, write_between_markers
 from .runner import Plan, Run, Status
 
 README = Path(__file__).with_name("README.md")
@@ -39,7 +39,7 @@ def compare(options: argparse.Namespace) -> int:
         # After every run, so that an interrupted comparison keeps what it has.
         if options.json:
             _save(options.json, machine(), runs)
-    _show(markdown(runs, machine()), write=options.write)
+    _show(runs, machine(), write=options.write)
     return int(any(run.status is Status.FAILED for run in runs))
 
 
@@ -51,7 +51,7 @@ def report(options: argparse.Namespace) -> int:
         print("some of these files hold quick sizes and some full ones: show them apart", file=sys.stderr)
         return 2
     where = "; ".join(dict.fromkeys(comparison["machine"] for comparison in kept))
-    _show(markdown(runs, where), write=options.write)
+    _show(runs, where, write=options.write)
     return 0
 
 
@@ -81,12 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--at-once", type=int, default=1, metavar="N", help="scenarios at a time: no figures (1)")
     comparing.add_argument("--envs", type=Path, default=DEFAULT_FOLDER, metavar="DIR", help="peers' environments")
     comparing.add_argument("--json", type=Path, metavar="FILE", help="keep every single run here")
-    comparing.add_argument("--write", action="store_true", help="put the tables into benchmarks/README.md")
+    comparing.add_argument("--write", action="store_true", help="put what has a target into benchmarks/README.md")
 
     reporting = commands.add_parser("report", help="show comparisons that were kept with --json")
     reporting.set_defaults(command=report)
     reporting.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    reporting.add_argument("--write", action="store_true", help="put the tables into benchmarks/README.md")
+    reporting.add_argument("--write", action="store_true", help="put what has a target into benchmarks/README.md")
 
     listing = commands.add_parser("list", help="show scenarios and contenders")
     listing.set_defaults(command=list_all)
@@ -108,10 +108,10 @@ def _save(file: Path, where: str, runs: Sequence[Run]) -> None:
     file.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
 
 
-def _show(tables: str, *, write: bool) -> None:
-    print(tables)
+def _show(runs: Sequence[Run], where: str, *, write: bool) -> None:
+    print(markdown(runs, where))
     if write:
-        write_between_markers(README, tables)
+        write_between_markers(README, targets(runs, where))
 
 
 if __name__ == "__main__":

@@ -123,20 +123,36 @@ def _figure(results: Results, contender: str, measure: Measure) -> str:
     return f"{shown} ({ratio:,.{0 if ratio >= WHOLE_FROM else 2}f} x)"
 
 
-def write_between_markers(file: Path, text: str) -> None:
-    """The sections of the text stand between the two marker lines of the file, each in the place of its forerunner.
+def targets(runs: Sequence[Run], where: str) -> str:
+    """One table: each measure that has a target, ours beside the peers. A missed target is bold."""
+    head = ["| scenario | measured | target | ours | beside it |", "|---|---|---|---:|---|"]
+    rows = [_target_row(results, measure) for results in by_scenario(runs) for measure in results.scenario.measures]
+    return "\n".join([f"{where}. Medians.", "", *head, *filter(None, rows)])
 
-    Sections of other scenarios stay. ValueError: it lacks the lines.
-    """
+
+def _target_row(results: Results, measure: Measure) -> str:
+    """The row of a measure; empty if it has no target, or was not measured on ours."""
+    reached = results.is_reached(measure)
+    if reached is None:
+        return ""
+    ours, *others = [name for name in results.scenario.contenders if results.of(name)]
+    label = measure.label + (f", {measure.unit}" if measure.unit else "")
+    figure = _figure(results, ours, measure)
+    beside = ((CONTENDERS[name].title, _figure(results, name, measure).partition(" (")[0]) for name in others)
+    cells = [
+        f"`{results.scenario.name}`",
+        label,
+        _target(results, measure),
+        figure if reached else f"**{figure}**",
+        "; ".join(f"{title} {shown}" for title, shown in beside if shown != ABSENT),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def write_between_markers(file: Path, text: str) -> None:
+    """The text stands between the two marker lines of the file. ValueError: it lacks the lines."""
     before, begin, rest = file.read_text("utf-8").partition(BEGIN)
-    old, end, after = rest.partition(END)
+    _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{file} has no lines {BEGIN} and {END}: put them where the table shall stand")
-    sections = _sections(old) | _sections(text)
-    ordered = "\n\n".join(sections[name] for name in SCENARIOS if name in sections)
-    file.write_text(f"{before}{begin}\n{ordered}\n{end}{after}", "utf-8")
-
-
-def _sections(text: str) -> dict[str, str]:
-    """The sections by the name of their scenario."""
-    return {section.partition(":")[0]: f"### {section.strip()}" for section in text.split("### ")[1:]}
+    file.write_text(f"{before}{begin}\n{text}\n{end}{after}", "utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from .catalogue import CONTENDERS, SCENARIOS
 from .environments import Environments
-from .report import BEGIN, END, by_scenario, markdown, write_between_markers
+from .report import BEGIN, END, by_scenario, markdown, targets, write_between_markers
 from .runner import SCRIPTS, Plan, Run, Status, ask
 
 TINY: dict[str, dict[str, float]] = {
@@ -159,15 +159,28 @@ def test_a_measurement_that_fails_is_recorded_and_not_repeated(
     assert [(run.status, run.reason) for run in runs] == [outcome]
 
 
+def test_the_table_of_targets_has_a_row_for_each_and_a_miss_in_bold() -> None:
+    """Who reads one table finds what is reached, what is not, and what the peers do."""
+    runs = [burst_run("scheduler", 1, run_us=7.0, stall_ms=3.0), burst_run("bare", 1, run_us=10.0, stall_ms=900.0)]
+
+    text = targets(runs, "here")
+
+    assert text.startswith("here. Medians.")
+    missed = (
+        "| `burst` | CPU per run, running alone, us | ≤ 0.6 x bare call_at | **7.0 (0.70 x)** | bare call_at 10.0 |"
+    )
+    assert missed in text
+    assert "| `burst` | longest stall of the loop, ms | ≤ 50 | 3.0 | bare call_at 900.0 |" in text
+    assert "peak RSS" not in text
+
+
 def test_the_table_is_written_between_its_markers(tmp_path: Path) -> None:
-    """What stands around the markers stays, and so do tables of scenarios that were not measured now."""
+    """What stands around the markers stays; a table of an earlier run goes."""
     file = tmp_path / "README.md"
-    old = "### steady: kept\n\n| 1 |\n\n### no_more: gone\n\n### cron: old\n\n| 2 |"
-    file.write_text(f"before\n{BEGIN}\n{old}\n{END}\nafter\n", "utf-8")
+    file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
 
-    write_between_markers(file, "### cron: new\n\n| 3 |\n\n### burst: new\n\n| 4 |")
+    write_between_markers(file, "new")
 
-    sections = "### burst: new\n\n| 4 |\n\n### steady: kept\n\n| 1 |\n\n### cron: new\n\n| 3 |"
-    assert file.read_text("utf-8") == f"before\n{BEGIN}\n{sections}\n{END}\nafter\n"
+    assert file.read_text("utf-8") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
     with pytest.raises(ValueError, match="has no lines"):
         write_between_markers(Path(__file__), "new")
