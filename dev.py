@@ -4,6 +4,7 @@
     python3 dev.py test  [args]   run the tests, on every core if there are many; args go to pytest
     python3 dev.py check          lint, format, types, imports
     python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
+    python3 dev.py docs  [args]   make the pages of docs/ that are made from the code; --check says which differ
     python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
     python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to tests/crash_loop.py
     python3 dev.py chaos [args]   trouble a fleet of agents for ten minutes; args go to tests/fleet_chaos.py
@@ -98,6 +99,11 @@ def bench(args: list[str]) -> None:
     hand_over(folder, ["-m", "benchmarks", *args])
 
 
+def docs(args: list[str]) -> None:
+    folder = environment("test", extra=EXTRAS, group="test")
+    hand_over(folder, [str(ROOT / "docs" / "make"), *args])
+
+
 def soak(args: list[str]) -> None:
     folder = environment("test", extra=EXTRAS, group="test")
     hand_over(folder, [str(ROOT / "tests" / "hostile_soak.py"), *args])
@@ -123,6 +129,7 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "test": test,
     "check": check,
     "wheel": wheel,
+    "docs": docs,
     "bench": bench,
     "crash": crash,
     "soak": soak,

@@ -52,21 +52,19 @@ E2 = TypeVar("E2", bound=Event)
 class Scheduler(Running):
     """A scheduler runs jobs on their schedules, under limits, until you stop it. It runs once.
 
-    `limit`: how many tasks run at a time, subtasks too. `limits`: how many units there are of each name in `needs`;
-    "server:*" gives each name that begins with "server:" a limit of its own, a size of fleet(200) is that of all
-    agents together that share the store, and rate(10, "1s") lets so many begin in any second. `max_subtasks`: how many
-    one run may have. `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how
-    long the event loop may stand still before a LoopBlocked event; None: for ever. `audit`: how often the watchdog
-    looks at all jobs; "auto": every five minutes, if there is a store that outlives the process; None: only when
-    `audit()` is called. `random`: where the jitter of retries comes from.
-
-    `store`: where to keep jobs, their counts and the history of their runs: a Store, or a URL such as
-    "sqlite:///jobs.db" or "postgresql://user@host/database". Then a job names a registered task, its
-    arguments are JSON, and each run is recorded before it begins. `crash_floor`: how long a job rests after its process
-    died during a run. `retention`: how much history to keep. `poll`: how often to look for changes by others.
-
-    `queue`: where the next start of each stored job waits, such as a BeanstalkdQueue, so that whichever scheduler with
-    this store and queue comes first runs it. For the store of several: PostgresStore(dsn, shared=True).
+    - `limit`: how many tasks run at a time, subtasks included. `max_subtasks`: the most subtasks of one run.
+    - `limits`: the units of each name in `needs`. "server:*" gives each name that begins with "server:" a limit of its
+      own. fleet(200) holds for all nodes of a shared store. rate(10, "1s") lets ten tasks begin in any second.
+    - `clock`: the clock of everything. Tests give a ManualClock. `random`: where the jitter of retries comes from.
+    - `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
+      loop may stand still before a LoopBlocked event. None: no event.
+    - `store`: where jobs, counts and history are kept: a Store, or a URL such as "sqlite:///jobs.db" or
+      "postgresql://user@host/database". A job then names a registered task, and its arguments are JSON.
+    - `queue`: where the next tick of each stored job waits, such as a BeanstalkdQueue. The store must be shared.
+    - `crash_floor`: how long a job rests after its process died during a run. `retention`: how much history is kept.
+      `poll`: how often the scheduler looks for changes by others.
+    - `audit`: how often the watchdog looks at all jobs. "auto": every five minutes, if the store outlives the process.
+      None: only when you call `audit()`.
 
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
@@ -169,25 +167,26 @@ class Scheduler(Running):
         durable: bool = True,
         **unknown: Never,
     ) -> Job:
-        """Run `func(*args, **kwargs)` whenever `schedule` says, its text, or the interval of an Every. Any thread.
+        """Add a job: run `func(*args, **kwargs)` whenever `schedule` says. Any thread.
 
-        - `func`: an `async def`, or a `def`, which runs in a worker thread (with `inline`, on the loop itself). It may
-          return a Subtask or a list of them.
-        - `needs`: names of limits, or a mapping from names to units. `priority`: of the jobs that wait for room, the
-          higher one goes first; one step weighs as much as ten seconds of waiting.
-        - `timeout`: for one run with all its subtasks. `retry`: when to try again after a failure.
-        - `overlap`: what to do when the last run has not ended; `max_running` (10) is for Overlap.ALLOW.
-        - `missed`: which ticks to make up for if they could not run in time; `grace` is for Missed.SKIP, and
-          `catch_up`, a number of ticks, for Missed.ALL.
-        - `delivery`: what to do with a tick whose process died during its run. AT_MOST_ONCE: record it as crashed, and
-          do not run it again. AT_LEAST_ONCE: try it again.
-        - `place`: jobs of one place are on one agent. `where`: labels that it must have, such as "region=eu".
-        - `agents`: so many run each tick, or "all"; `apart`: they differ in this label, "zone", as far as they can.
-        - `start`: "phase": in the first interval, at a place that a hash of `id` decides, so that jobs spread out (the
-          default for Every). "now": at once, and then on the grid. Or a datetime.
-        - `on_conflict`: what to do if a job of this id exists, in the store too. "error": raise. "update": change it;
-          it keeps counts, pause and, with the same schedule, next start. "replace": remove it first. "keep": leave it.
-        - `durable`: keep the job in the store, if there is one. Then `func` is a registered task, or its name.
+        - `func`: an `async def`, or a `def`, which runs in a worker thread. It may return Subtasks. `args`, `kwargs`:
+          its arguments. `inline`: call a `def` on the event loop, for functions that take microseconds.
+        - `schedule`: a Schedule, its text, or the interval of an Every. `id`: the unique name of the job, which decides
+          its place in the interval. None: "job-1", "job-2" and so on.
+        - `needs`: names of limits, or a mapping from names to units. `priority`: of the jobs that wait, the
+          highest goes first. One step weighs as much as ten seconds of waiting.
+        - `timeout`: for one run with all its subtasks. `retry`: when to try again after a failure. `overlap`: what
+          to do when the last run has not ended. `max_running`: the most runs at a time, for Overlap.ALLOW; None: 10.
+        - `missed`: which late ticks still run. `grace`: how late is too late, for Missed.SKIP. `catch_up`: the most
+          ticks that wait, for Missed.ALL. `delivery`: whether a tick runs again after a crash.
+        - `place`: jobs of one place are on one node. `where`: the labels that a node needs, such as "region=eu".
+          `agents`: how many nodes run each tick, or "all". `apart`: the label in which they differ; None: "zone".
+        - `start`: "phase" (None means this for Every): a hash of `id` decides the place in the first interval. "now":
+          at once, and then on the grid. Or a datetime.
+        - `on_conflict`: what to do if the id exists, in the store too. "error": raise. "update": change the job; its
+          counts, its pause and its place in the schedule stay. "replace": remove it first. "keep": change nothing.
+        - `tags`: words by which you pause many jobs at once. `name`: a name for people. `durable`: keep the job in the
+          store, if there is one. Then `func` is a registered task, or its name.
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """

@@ -10,6 +10,7 @@ class Outcome(enum.Enum):
     """How a tick ended. Every tick that has passed has exactly one outcome."""
 
     SUCCEEDED = "succeeded"
+    """The run and all its subtasks returned."""
     FAILED = "failed"
     """The run, or one of its subtasks, raised."""
     TIMED_OUT = "timed out"
