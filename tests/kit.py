@@ -5,7 +5,7 @@ stand where others would take the time.
 import sys
 import time
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -36,9 +36,19 @@ def at(seconds):
     return START + timedelta(seconds=seconds)
 
 
+def when(number):
+    """Return UTC seconds as an instant."""
+    return datetime.fromtimestamp(number, UTC)
+
+
 def relative(instants):
-    """Return UTC seconds as seconds from the start, to the microsecond."""
-    return [round(instant - T0, 6) for instant in instants]
+    """Return instants, or UTC seconds, as seconds from the start, to the microsecond."""
+    return [round(since_start(instant), 6) for instant in instants]
+
+
+def since_start(instant):
+    """Return an instant, or UTC seconds, as seconds from the start."""
+    return (instant.timestamp() if isinstance(instant, datetime) else instant) - T0
 
 
 PATIENCE = 60.0
@@ -115,7 +125,7 @@ class Recorder(list):
 
     def starts(self, job_id=None):
         """Return when runs began, in UTC seconds."""
-        return [event.started for event in self.of(RunStarted, job_id=job_id)]
+        return [event.started.timestamp() for event in self.of(RunStarted, job_id=job_id)]
 
     def outcomes(self, job_id=None):
         """Return how runs ended."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from enum import Enum
 from threading import Event
 from typing import Final, Protocol
@@ -25,6 +26,7 @@ from ._assembly import core_of
 from ._control import Registry
 from ._dispatch import QueueVisit, next_execution
 from ._jobs import Tasks
+from ._plan import instant_of
 from .queues import Queue
 from .stores import LATE, LEASE, PARTS, Decide, Doubt, Doubted, FleetView, Visit
 
@@ -55,14 +57,19 @@ class Became(Enum):
     WITH_NOBODY = "with nobody"
     """No agent has it that could be asked: the next one that starts will see to it."""
 
+    @property
+    def key(self) -> str:
+        """The fate as a word without spaces, for JSON: "not_answered"."""
+        return self.name.lower()
+
 
 @frozen
 class Finding:
-    """A job that was doubted, since when in UTC seconds it is due, and what became of it. `reason`: what was wrong."""
+    """A job that was doubted, since when it is due, and what became of it. `reason`: what was wrong."""
 
     job_id: str
     doubt: Doubt
-    due: float | None
+    due: datetime | None
     became: Became
     reason: str | None = None
 
@@ -197,7 +204,7 @@ def _asked(visit: Visit, doubted: Sequence[Doubted], clock: Clock, wait: float) 
     reasons = {each.job_id: each.reason for each in answers if each.is_done}
     for each in doubted:
         became, reason = _became(each, reasons)
-        yield Finding(each.job_id, each.doubt, None if each.due_us is None else each.due_us * 1e-6, became, reason)
+        yield Finding(each.job_id, each.doubt, None if each.due_us is None else instant_of(each.due_us), became, reason)
 
 
 def _became(each: Doubted, reasons: dict[str, str | None]) -> tuple[Became, str | None]:

@@ -18,7 +18,7 @@ from ._control import Registry
 from ._jobs import RUN
 from ._loop import Core, StallWatch
 from ._memory import Memory
-from ._plan import AT_ONCE
+from ._plan import AT_ONCE, instant_at
 from ._values import SchedulerStarted, SchedulerStopped
 from ._watchdog import Watchdog
 
@@ -117,7 +117,7 @@ class Lifespan:
                     self.started.set()
                     if self.failure is None:
                         self._watchdog.begin()
-                        self._listeners.tell(SchedulerStarted(self._clock.wall()))
+                        self._listeners.tell(SchedulerStarted(instant_at(self._clock.wall())))
                         await self._stop_asked.wait()
                     self._watchdog.end()
                     cut_off = await self._wind_down()
@@ -138,7 +138,7 @@ class Lifespan:
                 watch.stop()
             self._registry.answer_all()
             logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
-            self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
+            self._listeners.tell(SchedulerStopped(instant_at(self._clock.wall()), cut_off))
 
     async def _load(self, group: TaskGroup) -> None:
         """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""

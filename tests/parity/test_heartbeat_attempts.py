@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kit import when
 from scheduler import Outcome, RunEnded
 from timerqueue import SystemClock
 from uptime_agent.app import Plan, run
@@ -45,7 +46,9 @@ def http(port, host="127.0.0.1"):
 def recorded(target, *results):
     """Record a run with such results; return its verdict."""
     verdict = fold(results)
-    target.record(verdict, RunEnded("api", 0.0, 0.0, 1.0, 1, 0.0, 0.0, Outcome.SUCCEEDED, None, None, results))
+    target.record(
+        verdict, RunEnded("api", when(0.0), when(0.0), when(1.0), 1, 0.0, 0.0, Outcome.SUCCEEDED, None, None, results)
+    )
     return verdict
 
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.targets.flapping import Standing, after
@@ -161,7 +162,7 @@ def test_heartbeat_state_the_chain_of_ends_has_at_most_one_link(series, threshol
 def test_heartbeat_state_of_a_target_follows_its_verdicts():
     """Degraded is up, and an unknown verdict says nothing."""
     target = TargetStatus("api", "http://h", "http")
-    run = RunEnded("api", 0.0, 0.0, 7.0, 1, 0.0, 0.0, Outcome.SUCCEEDED, None, None, ())
+    run = RunEnded("api", when(0.0), when(0.0), when(7.0), 1, 0.0, 0.0, Outcome.SUCCEEDED, None, None, ())
     for status in (Status.UNKNOWN, Status.UP, Status.DEGRADED, Status.UNKNOWN, Status.UP, Status.DOWN):
         target.record(Verdict(status=status), run)
     assert (target.state.status, target.state.started_at, target.state.ends.up) == (Standing.DOWN, 7.0, 3)

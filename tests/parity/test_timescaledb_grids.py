@@ -25,7 +25,7 @@ MINUTE = 60
 def starts(schedule, length, begin=START):
     """Give the instants at which a job of that schedule runs, as texts, when it is simulated."""
     simulation = simulate(lambda s, _: s.add(nothing, schedule, id="a") and None, length, start=begin)
-    return [datetime.fromtimestamp(run.started, UTC).isoformat() for run in simulation.runs("a")]
+    return [run.started.isoformat() for run in simulation.runs("a")]
 
 
 def at(text):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from kit import T0
+from kit import T0, at
 from schedule import After, At, Calendar, Cron, Every
 from scheduler import JobState, Outcome, Retry, RunEnded, Scheduler
 from scheduler._plan.after_run import GO_ON, Verdict, after_run
@@ -145,7 +145,7 @@ async def test_the_cap_follows_the_interval_of_the_job(clock, events):
         s.add(fail, After("10s"), retry=Retry.timescaledb("1h"))
         await clock.travel(170)
         assert [at - T0 for at in events.starts()] == [0, 50, 100, 150]
-        assert events.of(RunEnded)[0].retry_at == T0 + 50
+        assert events.of(RunEnded)[0].retry_at == at(50)
 
 
 @pytest.mark.parametrize(

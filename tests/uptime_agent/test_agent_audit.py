@@ -64,7 +64,7 @@ def test_programs_read_it_as_json(store, url, tmp_path):
     said = json.loads(found.stdout)
     assert (said["jobs"], said["agents"], said["mended"], said["left"]) == (2, 1, 0, 1)
     assert said["findings"] == [
-        {"job": "late", "doubt": "late", "due": 1.0, "became": "not answered", "reason": None},
+        {"job": "late", "doubt": "late", "due": "1970-01-01T00:00:01.000Z", "became": "not_answered", "reason": None},
     ]
 
 

@@ -14,7 +14,7 @@ import anyio
 import psycopg
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, when
 from scheduler import JobChanged, JobState, Outcome, RunEnded, SchedulerStarted, SchedulerStopped, ScopePaused
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.checks.tcp.tcp_check import TcpCheck
@@ -71,9 +71,9 @@ def ended(due, started, lateness):
     """Make the end of a run that found its target up."""
     return RunEnded(
         "a",
-        due,
-        started,
-        started + 0.1,
+        when(due),
+        when(started),
+        when(started + 0.1),
         1,
         lateness,
         0.1,
@@ -85,7 +85,10 @@ def ended(due, started, lateness):
 def test_a_run_is_not_later_than_the_agent_has_run():
     """What was due before the start is late through the agent from then on."""
     _, board = told(
-        SchedulerStarted(1000.0), ended(953.5, 1000.1, 46.6), ended(1005.0, 1005.3, 0.3), SchedulerStopped(1012.0, ())
+        SchedulerStarted(when(1000.0)),
+        ended(953.5, 1000.1, 46.6),
+        ended(1005.0, 1005.3, 0.3),
+        SchedulerStopped(when(1012.0), ()),
     )
     assert "started at most 300 ms late" in summary_text(board.summary())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from .._jobs import (
     tags_of,
 )
 from .._loop import Core
-from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out
+from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out, some_instant_of
 from .._values import Histogram, JobAdded, Policy, SchedulerError
 from ..stores import Act, StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
@@ -273,11 +274,11 @@ class Registry(Verbs):
         with self._lock:
             return self._planners.first(schedule, id, start)
 
-    def _stands_for(self, plan: Plan) -> float | None:
-        """In UTC seconds: see JobAdded."""
+    def _stands_for(self, plan: Plan) -> datetime | None:
+        """See JobAdded."""
         timeline = self._core.timeline
         slot = left_out(plan, timeline.us(self._core.monotonic(), steady=True))
-        return None if slot is None else timeline.reported(slot, steady=True) * 1e-6
+        return None if slot is None else some_instant_of(timeline.reported(slot, steady=True))
 
     def _put(  # noqa: PLR0917 - as for `add`
         self,

@@ -19,6 +19,7 @@ import anyio
 from attrs import define
 
 from .._loop import Core
+from .._plan import instant_at
 from .._values import Audit, AuditEnded, AuditStarted
 from ..queues import QueueUnavailable
 from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
@@ -121,7 +122,7 @@ class QueueAudit:
         """
         core, before, found = self._core, self._dispatch.missing, _Found(self._dispatch.decide)
         at, began = core.clock.wall(), core.monotonic()
-        core.listeners.tell(AuditStarted(at, EVERY))
+        core.listeners.tell(AuditStarted(instant_at(at), EVERY))
         try:
             await self._audit(found)
         except (StoreError, QueueUnavailable) as exc:

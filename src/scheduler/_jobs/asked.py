@@ -15,6 +15,7 @@ from anyio.lowlevel import current_token
 
 from timerqueue import LeftBehind, SystemClock
 
+from .._plan import instant_of
 from .._values import MissedReason, Outcome, RunEnded, RunMissed
 from .options import seconds_of
 
@@ -102,7 +103,7 @@ class AskedRun:
 
     def give_up(self, now_us: int) -> None:
         """Answer with what there is, at the end of the scheduler."""
-        due = (now_us if self.due_us is None else self.due_us) * 1e-6
+        due = instant_of(now_us if self.due_us is None else self.due_us)
         self.settle(self.last_end or RunMissed(self.job_id, due, due, 1, MissedReason.STOPPED))
 
     async def _wait(self) -> RunEnded | RunMissed:

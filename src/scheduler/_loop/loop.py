@@ -19,7 +19,7 @@ from timerqueue import LifecycleError
 
 from .._jobs import JobList
 from .._journal import Journal
-from .._plan import AT_ONCE, JUMP
+from .._plan import AT_ONCE, JUMP, instant_at
 from .._starts import CalendarJobs, Pausing, Starts
 from .._values import ClockJumped, Listeners
 
@@ -85,7 +85,7 @@ class Loop:
         logger.info("the wall clock is %+.3f s off its course: calendar jobs are planned again", jumped)
         if abs(self.timeline.step) > JUMP:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
-            self._listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
+            self._listeners.tell(ClockJumped(instant_at(now + self.timeline.offset), self.timeline.step))
         self._pausing.look_at_clock()
         jobs = self._jobs.jobs()
         for job in self._starts.floors.moved(round(jumped * 1e6), jobs):

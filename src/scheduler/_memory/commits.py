@@ -21,7 +21,7 @@ from timerqueue import LifecycleError
 
 from .._journal import FULL, MOST_JOBS, Gathering, Sealed
 from .._loop import Core
-from .._plan import AT_ONCE
+from .._plan import AT_ONCE, instant_at
 from .._values import Backoff, Outcome, StoreDown, StoreUp
 from ..stores import (
     Batch,
@@ -386,7 +386,7 @@ class Commits:
             self._down_since = self._queue.clock.monotonic()
             self._marks.store_down(self._journal.marked())
         if not was_told:
-            self._listeners.tell(StoreDown(self._queue.clock.wall(), error, is_taken_over))
+            self._listeners.tell(StoreDown(instant_at(self._queue.clock.wall()), error, is_taken_over))
 
     def _is_up(self) -> None:
         self._failures = 0
@@ -396,4 +396,4 @@ class Commits:
         seconds = self._queue.clock.monotonic() - self._down_since
         self.trouble = self._down_since = None
         logger.info("the store works again, after %.1f s", seconds)
-        self._listeners.tell(StoreUp(self._queue.clock.wall(), seconds))
+        self._listeners.tell(StoreUp(instant_at(self._queue.clock.wall()), seconds))

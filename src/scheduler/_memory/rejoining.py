@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 
 from .._jobs import AskedRun, Job
 from .._loop import Core
+from .._plan import instant_of
 from .._restore import Intake, Reconciler, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
 from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError, StoreTakenOver
@@ -86,7 +87,8 @@ class Rejoining:
             return
         due_us = asked.due_us or 0
         if any(run.due_us == due_us and run.is_held and run.is_sent for run in job.runs) or asked.last_end is not None:
-            asked.settle(asked.last_end or RunMissed(job.id, due_us * 1e-6, due_us * 1e-6, 1, MissedReason.STOPPED))
+            due = instant_of(due_us)
+            asked.settle(asked.last_end or RunMissed(job.id, due, due, 1, MissedReason.STOPPED))
         else:
             self._core.journal.ask(job, Act.RUN, asked=asked)
 

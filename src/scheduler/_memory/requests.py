@@ -22,6 +22,7 @@ from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
 from .._journal import sound_tick
 from .._loop import Core
+from .._plan import instant_of
 from .._restore import Reconciler
 from .._values import DuplicateJob, MissedReason, Outcome, RunEnded, RunMissed
 from ..stores import RUNNING, Act, Answer, Sharing, StoredJob, StoredRequest, StoredTick
@@ -228,16 +229,17 @@ def _reason(text: str | None) -> MissedReason:
 
 
 def _missed(job_id: str, due_us: int, reason: MissedReason) -> RunMissed:
-    return RunMissed(job_id, due_us * 1e-6, due_us * 1e-6, 1, reason)
+    due = instant_of(due_us)
+    return RunMissed(job_id, due, due, 1, reason)
 
 
 def _ended(tick: StoredTick) -> RunEnded:
     started_us, ended_us = tick.started_us or tick.due_us, tick.ended_us or tick.due_us
     return RunEnded(
         tick.job_id,
-        tick.due_us * 1e-6,
-        started_us * 1e-6,
-        ended_us * 1e-6,
+        instant_of(tick.due_us),
+        instant_of(started_us),
+        instant_of(ended_us),
         tick.attempt,
         tick.lateness or 0.0,
         (ended_us - started_us) * 1e-6,

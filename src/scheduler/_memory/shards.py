@@ -23,6 +23,7 @@ from anyio.abc import TaskGroup
 
 from .._lease import Belief, Lease, Ways
 from .._loop import Core
+from .._plan import instant_at
 from .._restore import Crashes, Intake, Reconciler
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves, Unplaced
 from .._values import AgentJoined, AgentLost
@@ -246,7 +247,7 @@ class Shards:
         """Let go of everything, which others have by now, and join them again as somebody new."""
         us = self._names.get(0 if self._view is None else self._view.me, "")
         logger.warning("this agent has lost its part of the store, and joins again: %s", trouble)
-        self._core.listeners.tell(AgentLost(self._core.clock.wall(), us, str(trouble), is_us=True))
+        self._core.listeners.tell(AgentLost(instant_at(self._core.clock.wall()), us, str(trouble), is_us=True))
         await self._arrivals.let_go()
         self._departures.let_go()
         await self._rejoining.let_go()
@@ -273,12 +274,13 @@ class Shards:
 
     def _meet(self, view: View) -> None:
         """Tell of agents that have come and gone."""
-        names, tell, now = {peer.epoch: peer.name for peer in view.peers}, self._core.listeners.tell, self._core.clock
+        names, tell = {peer.epoch: peer.name for peer in view.peers}, self._core.listeners.tell
+        at = instant_at(self._core.clock.wall())
         for epoch in names.keys() - self._names.keys():
             if self._names or epoch == view.me:
-                tell(AgentJoined(now.wall(), names[epoch], epoch == view.me))
+                tell(AgentJoined(at, names[epoch], epoch == view.me))
         for epoch in self._names.keys() - names.keys():
-            tell(AgentLost(now.wall(), self._names[epoch], "it has left, or its lease has ended"))
+            tell(AgentLost(at, self._names[epoch], "it has left, or its lease has ended"))
         self._names = names
 
     # -- what the lease says, in its thread ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from .after_run import Verdict, after_run
 from .first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from .planner import Grid, Once, Planner
 from .skew import ClockVerdict, Skew, skew_of
-from .timeline import AT_ONCE, JUMP, Timeline, aware, instant_of, some_instant_of, us_of
+from .timeline import AT_ONCE, JUMP, Timeline, aware, instant_at, instant_of, some_instant_of, us_of
 
 __all__ = [
     "AT_ONCE",
@@ -32,6 +32,7 @@ __all__ = [
     "after_downtime",
     "after_run",
     "aware",
+    "instant_at",
     "instant_of",
     "left_out",
     "rest_until",

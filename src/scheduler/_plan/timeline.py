@@ -45,6 +45,11 @@ def instant_of(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
+def instant_at(seconds: float) -> datetime:
+    """UTC seconds since 1970 as a datetime in UTC. What would come after the last instant is that one."""
+    return EPOCH + timedelta(microseconds=min(round(seconds * 1e6), LAST_US))
+
+
 def some_instant_of(us: int) -> datetime | None:
     """Convert to a datetime, or None after the end of the calendar."""
     try:

@@ -17,7 +17,7 @@ from timerqueue import Random
 
 from .._jobs import Job
 from .._loop import Core
-from .._plan import CrashFloor, after_crash, rest_until
+from .._plan import CrashFloor, after_crash, instant_of, rest_until
 from .._starts import REMOVED, is_owed_by
 from .._values import Outcome, RunEnded
 from ..stores import StoredState, StoredTick
@@ -132,16 +132,16 @@ class Crashes:
             job.floor = CrashFloor(until_us)
 
     def _tell(self, tick: StoredTick, now_us: int) -> None:
-        started = (tick.started_us or tick.due_us) * 1e-6
+        started_us = tick.started_us or tick.due_us
         self._core.listeners.tell(
             RunEnded(
                 tick.job_id,
-                tick.due_us * 1e-6,
-                started,
-                now_us * 1e-6,
+                instant_of(tick.due_us),
+                instant_of(started_us),
+                instant_of(now_us),
                 tick.attempt,
                 0.0,
-                now_us * 1e-6 - started,
+                (now_us - started_us) * 1e-6,
                 Outcome.CRASHED,
                 DIED,
             )

@@ -14,7 +14,7 @@ from timerqueue import LifecycleError, Random, TimerQueue
 
 from .._jobs import Attempt, Job, NextAttempt
 from .._journal import Journal, ended_tick, result_text, stays_due
-from .._plan import Timeline, Verdict, after_run, instant_of
+from .._plan import Timeline, Verdict, after_run, instant_at, instant_of
 from .._starts import MissedTicks, Pausing, answer, attempt_ends, dropped, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
 from .marks import Marks
@@ -200,9 +200,9 @@ class Completion:
 def _end_of(run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None = None) -> RunEnded:
     return RunEnded(
         run.job.id,
-        run.due_us * 1e-6,
-        run.started_at,
-        ended,
+        instant_of(run.due_us),
+        instant_at(run.started_at),
+        instant_at(ended),
         run.attempt,
         run.lateness,
         duration,
@@ -210,5 +210,5 @@ def _end_of(run: Run, outcome: Outcome, *, ended: float, duration: float, retry_
         None if outcome is SUCCEEDED else run.error_text(),
         run.traceback_text(),
         tuple(run.results),
-        retry_at,
+        None if retry_at is None else instant_at(retry_at),
     )

@@ -13,6 +13,7 @@ from typing import Final
 from timerqueue import Alarm, LifecycleError, TimerQueue, Work
 
 from .._jobs import Attempt
+from .._plan import instant_of
 from .._values import Backoff, Listeners, RunNotLaunched
 
 logger = getLogger(__name__)
@@ -83,4 +84,5 @@ class Relaunches:
             if relaunch.run is run:
                 self.withdraw(work)
                 del self.waiting[work]
-                self._listeners.tell(RunNotLaunched(run.job.id, run.due_us * 1e-6, relaunch.error, relaunch.count))
+                due = instant_of(run.due_us)
+                self._listeners.tell(RunNotLaunched(run.job.id, due, relaunch.error, relaunch.count))

@@ -20,6 +20,7 @@ from timerqueue import Random, TaskPool, Work
 
 from .._jobs import AskedRun, Job, NextAttempt, NotLaunched, awaited
 from .._journal import Journal
+from .._plan import instant_at, instant_of
 from .._starts import (
     MissedTicks,
     Pausing,
@@ -264,7 +265,8 @@ class Runs(Services):
             run.deadline = Timeout(run, timeout)
             self.arm_deadline(run.deadline)
         if self.listeners.anybody:
-            self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, run.started_at, run.attempt, run.lateness))
+            started = instant_at(run.started_at)
+            self.listeners.tell(RunStarted(job.id, instant_of(run.due_us), started, run.attempt, run.lateness))
         return True
 
     def _is_in_time(self, run: Run) -> bool:

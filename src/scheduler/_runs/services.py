@@ -9,7 +9,7 @@ from logging import getLogger
 from timerqueue import LifecycleError, Needs, TaskPool, TimerQueue, Work
 
 from .._jobs import Attempt
-from .._plan import Timeline
+from .._plan import Timeline, instant_of
 from .._values import InvalidJob, JobState, Listeners, RunAbandoned, Step, advance
 from .deadline import Deadline
 
@@ -54,7 +54,7 @@ class Services:
         logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
         for work in works:
             self.pool.kill(work)
-        self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
+        self.listeners.tell(RunAbandoned(run.job.id, instant_of(run.due_us), self.kill_after))
 
     def is_cancellation(self, error: BaseException) -> bool:
         """Whether what is being told of its end by `error` has been cancelled, by us or from outside."""

@@ -10,6 +10,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from .._loop import Core
+from .._plan import instant_at
 from .._values import ShardsMoved
 from ..stores import Shares
 
@@ -34,4 +35,5 @@ class Moves:
         seconds = self._core.monotonic() - began
         where = f"{taken} shards come to us" if taken else f"{given} shards are handed on"
         logger.info("%s with %d jobs in %.3f s, %d are ours", where, jobs, seconds, len(self.shares.all()))
-        self._core.listeners.tell(ShardsMoved(self._core.clock.wall(), taken, given, jobs, seconds))
+        at = instant_at(self._core.clock.wall())
+        self._core.listeners.tell(ShardsMoved(at, taken, given, jobs, seconds))

@@ -7,6 +7,7 @@ until nothing of the tick is left, because something else came first.
 from __future__ import annotations
 
 from .._jobs import AskedRun, Job
+from .._plan import instant_of
 from .._values import Cause, RunEnded, RunMissed
 from .why_missed import ended_by
 
@@ -16,7 +17,8 @@ def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
     asked.due_us = due_us
     job.asked = (*job.asked, asked)
     if job.is_removed:
-        answer(job, due_us, RunMissed(job.id, due_us * 1e-6, due_us * 1e-6, 1, ended_by(Cause.REMOVED)))
+        due = instant_of(due_us)
+        answer(job, due_us, RunMissed(job.id, due, due, 1, ended_by(Cause.REMOVED)))
 
 
 def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:

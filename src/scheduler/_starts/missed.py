@@ -7,7 +7,7 @@ from logging import getLogger
 
 from .._jobs import Job
 from .._journal import Journal, missed_tick, requested, stays_due
-from .._plan import Timeline
+from .._plan import Timeline, instant_of
 from .._values import Cause, Listeners, MissedReason, RunMissed
 from .answers import answer, answer_given_up
 from .why_missed import HAS_RECORD, ended_by
@@ -62,7 +62,7 @@ class MissedTicks:
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
         is_asked = count == 1 and job.sparse is not None and bool(job.asked)
         if is_asked or self._listeners.anybody:
-            missed = RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact, why)
+            missed = RunMissed(job.id, instant_of(first_us), instant_of(last_us), count, reason, is_exact, why)
             self._listeners.tell(missed)
             if is_asked:
                 answer(job, first_us, missed)

@@ -149,8 +149,7 @@ class Pausing:
         self.pauses.put(pause)
         self._end_later(pause.scope, pause.until, partial(self.resume_scope, pause.scope))
         logger.info("%s", pause.text)
-        until = None if pause.until is None else pause.until.timestamp()
-        self._listeners.tell(ScopePaused(pause.scope, pause.reason, until))
+        self._listeners.tell(ScopePaused(pause.scope, pause.reason, pause.until))
         if not is_stored:
             self._journal.remember_scope(pause.scope, pause)
         self._scopes_changed()

@@ -17,7 +17,7 @@ from logging import getLogger
 from timerqueue import OUT
 
 from .._jobs import Job
-from .._plan import JUMP, Skew
+from .._plan import JUMP, Skew, instant_at
 from .._values import Listeners, SkewEnded, SkewTooLarge
 from .slices import in_slices
 from .starts import Starts
@@ -103,7 +103,7 @@ class Trust:
             self._starts.plan(job, job.due_us)
 
     def _tell(self, skew: Skew, most: float | None) -> None:
-        at = self._starts.queue.clock.wall()
+        at = instant_at(self._starts.queue.clock.wall())
         if self.is_off:
             text = "this machine's clock is %+.3f s off, and may be %g: its part of the store goes to other agents"
             logger.warning(text, skew.seconds, most or 0.0)

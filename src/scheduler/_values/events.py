@@ -1,8 +1,9 @@
-"""Events, which listeners are told. Every instant is in UTC seconds since 1970, every length in seconds."""
+"""Events, which listeners are told. Every instant is an aware datetime in UTC, every length in seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from attrs import frozen
 
@@ -16,8 +17,8 @@ class RunStarted:
     """A run has begun, `lateness` after it was due. For a retry, `lateness` counts from when the retry was due."""
 
     job_id: str
-    due: float
-    started: float
+    due: datetime
+    started: datetime
     attempt: int
     lateness: float
 
@@ -32,9 +33,9 @@ class RunEnded:
     """
 
     job_id: str
-    due: float
-    started: float
-    ended: float
+    due: datetime
+    started: datetime
+    ended: datetime
     attempt: int
     lateness: float
     duration: float
@@ -42,7 +43,7 @@ class RunEnded:
     error: str | None = None
     traceback: str | None = None
     results: tuple[object, ...] = ()
-    retry_at: float | None = None
+    retry_at: datetime | None = None
 
     @property
     def result(self) -> object:
@@ -58,8 +59,8 @@ class RunMissed:
     """
 
     job_id: str
-    first_due: float
-    last_due: float
+    first_due: datetime
+    last_due: datetime
     count: int
     reason: MissedReason
     is_exact: bool = True
@@ -85,7 +86,7 @@ class RunAbandoned:
     """A run ignored its cancellation for `seconds`, and is no longer waited for. Its units are free."""
 
     job_id: str
-    due: float
+    due: datetime
     seconds: float
 
 
@@ -98,7 +99,7 @@ class RunNotLaunched:
     """
 
     job_id: str
-    due: float
+    due: datetime
     error: str
     count: int
 
@@ -108,7 +109,7 @@ class JobAdded:
     """A job was added. `stands_for`: the slot of its grid that its start at once replaces (start="now"), if any."""
 
     job_id: str
-    stands_for: float | None = None
+    stands_for: datetime | None = None
 
 
 @frozen
@@ -148,7 +149,7 @@ class ScopePaused:
 
     scope: str
     reason: str
-    until: float | None = None
+    until: datetime | None = None
 
 
 @frozen
@@ -162,7 +163,7 @@ class ScopeResumed:
 class ClockJumped:
     """The wall clock was set. At `at` (the new time) it was `seconds` ahead of its course; negative: behind."""
 
-    at: float
+    at: datetime
     seconds: float
 
 
@@ -186,7 +187,7 @@ class StoreDown:
     `is_taken_over`: another node has the store now. It will not work again for this scheduler.
     """
 
-    at: float
+    at: datetime
     error: str
     is_taken_over: bool = False
 
@@ -195,7 +196,7 @@ class StoreDown:
 class StoreUp:
     """The store works again, after `seconds`. No record of that time is lost."""
 
-    at: float
+    at: datetime
     seconds: float
 
 
@@ -203,7 +204,7 @@ class StoreUp:
 class AgentJoined:
     """A node shares the store from now on. `is_us`: this one does, for the first time or again."""
 
-    at: float
+    at: datetime
     agent: str
     is_us: bool = False
 
@@ -215,7 +216,7 @@ class AgentLost:
     Then its runs of those jobs are cancelled, and none starts. `AgentJoined` comes when it has joined again.
     """
 
-    at: float
+    at: datetime
     agent: str
     reason: str
     is_us: bool = False
@@ -225,7 +226,7 @@ class AgentLost:
 class ShardsMoved:
     """Shards of a shared store came to this node (`taken`) or left it (`given`), with `jobs` jobs, in `seconds`."""
 
-    at: float
+    at: datetime
     taken: int
     given: int
     jobs: int
@@ -239,7 +240,7 @@ class SkewTooLarge:
     No job of the store starts here until `SkewEnded`, and other nodes get this node's jobs.
     """
 
-    at: float
+    at: datetime
     seconds: float
     max_skew: float
 
@@ -248,7 +249,7 @@ class SkewTooLarge:
 class SkewEnded:
     """This machine's clock is right again, `seconds` ahead of the shared store's: this node takes part again."""
 
-    at: float
+    at: datetime
     seconds: float
 
 
@@ -256,7 +257,7 @@ class SkewEnded:
 class AuditStarted:
     """An audit of all jobs begins. `interval`: seconds to the next audit; None: a user asked for this one."""
 
-    at: float
+    at: datetime
     interval: float | None
 
 
@@ -271,14 +272,14 @@ class AuditEnded:
 class SchedulerStarted:
     """The scheduler runs."""
 
-    at: float
+    at: datetime
 
 
 @frozen
 class SchedulerStopped:
     """The scheduler has stopped, and no run is left. `cut_off`: the jobs whose runs outlasted the grace."""
 
-    at: float
+    at: datetime
     cut_off: tuple[str, ...]
 
 

@@ -21,7 +21,7 @@ from timerqueue import LifecycleError
 
 from .._jobs import Job
 from .._loop import Core
-from .._plan import AT_ONCE
+from .._plan import AT_ONCE, instant_at
 from .._values import Audit, AuditEnded, AuditStarted, WatchdogStatistics
 from .flaws import Flaw, flaw_of, mend, name_of
 from .records import NOBODY, Records
@@ -185,7 +185,7 @@ class Watchdog:
         """Audit all jobs from now on, and tell `done` what came of it."""
         core = self._core
         now, at = core.monotonic(), core.clock.wall()
-        core.listeners.tell(AuditStarted(at, interval))
+        core.listeners.tell(AuditStarted(instant_at(at), interval))
         if self._current is not None or self._is_over:
             audit = Audit(at=at, interval=interval, has_lock=False)
             core.listeners.tell(AuditEnded(audit))

@@ -41,6 +41,11 @@ class Doubt(Enum):
     NOBODY_RUNS = "run by nobody"
     """A record says that it runs, in an agent that is gone."""
 
+    @property
+    def key(self) -> str:
+        """The doubt as a word without spaces, for JSON: "nobody_runs"."""
+        return self.name.lower()
+
 
 class Doubted(NamedTuple):
     """A job that is doubted. `owner`: the epoch of the agent that has it; None: nobody has, or nobody can be asked."""

@@ -54,6 +54,7 @@ class StoreOutage:
                 self._tell(Opened(self._told))
 
     def _incident(self, down: StoreDown) -> Incident:
-        id = f"store-{platform.node()}-{int(down.at * 1000)}"
+        began = down.at.timestamp()
+        id = f"store-{platform.node()}-{int(began * 1000)}"
         error = f"nothing can be stored, and {self._checks}: {down.error}"
-        return Incident(id, OURS, down.at, Status.DOWN, error)
+        return Incident(id, OURS, began, Status.DOWN, error)

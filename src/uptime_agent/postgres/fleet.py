@@ -325,4 +325,4 @@ class Fleet:
         step = (event.last_due - event.first_due) / max(event.count - 1, 1)
         result = Result(kind=OutcomeKind.SKIPPED, reason=event.reason.value)
         for number in range(1 if event.reason is MissedReason.PAUSED else event.count):  # which may be a year
-            self._record_unasked(Due(member, probe, event.first_due + number * step, 0.0), result)
+            self._record_unasked(Due(member, probe, (event.first_due + number * step).timestamp(), 0.0), result)

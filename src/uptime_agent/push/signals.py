@@ -130,7 +130,7 @@ class Signals:
     def _run_ended(self, run: RunEnded, inbox: Inbox) -> None:
         """Ask for another run if signals have come since the one that has ended took out what lay there."""
         asked = self._asked.get(run.job_id)
-        if asked is not None and asked.due_us == round(run.due * 1e6):
+        if asked is not None and asked.due_us == round(run.due.timestamp() * 1e6):
             del self._asked[run.job_id]
         if any(isinstance(each, Skipped) for each in run.results):
             inbox.take()  # what comes during maintenance says nothing later

@@ -7,6 +7,7 @@ statement for all, and ever less often if no answer comes. Else nothing is read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from logging import getLogger
 from typing import Final
 
@@ -36,7 +37,7 @@ class _Asked:
     """A target that was asked. `since`: our seconds. `last`: the instant at which its check before that was due."""
 
     since: float
-    last: float | None
+    last: datetime | None
 
 
 class Answers:
@@ -85,6 +86,6 @@ class Answers:
             del self._asked[name]
             self._sooner.answered(name, self._clock.wall())
 
-    def _last(self, name: str) -> float | None:
+    def _last(self, name: str) -> datetime | None:
         run = self._elsewhere.of(name).last_run
         return None if run is None else run.due

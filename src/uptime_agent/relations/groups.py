@@ -158,7 +158,7 @@ class Groups:
                 if isinstance(news, Remembered):
                     group.down = None
                 if self._is_settled(group) and isinstance(news, Checked) and self._has_changed(group, news.target):
-                    self._see(group, news.target.last_run.ended)
+                    self._see(group, news.target.last_run.ended.timestamp())
 
     def _has_changed(self, group: _Group, target: TargetStatus) -> bool:
         """Count a member that has been checked, and say whether it stands otherwise than before: few do."""

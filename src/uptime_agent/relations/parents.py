@@ -80,7 +80,7 @@ class Parents:
         for parent in self._parents.get(name, ()):
             for each in self._members(parent) or (parent,):
                 target = self._known(each)
-                if target is not None and (target.last_run is None or target.last_run.started < began):
+                if target is not None and (target.last_run is None or target.last_run.started.timestamp() < began):
                     found[each] = None
         return tuple(found)
 

@@ -277,7 +277,7 @@ class Roster:
         if found is None or not self.has_instants(name):
             return False
         run, last = found.last_run, found.last
-        return run is None or run.started < since or last is None or last.status is Status.UNKNOWN
+        return run is None or run.started.timestamp() < since or last is None or last.status is Status.UNKNOWN
 
     def is_here(self, name: str) -> bool:
         """Whether we know how a target stands without asking the store: nobody else has had it since we checked it."""

@@ -52,9 +52,9 @@ def audit_in_json(audit: StoreAudit) -> str:
     found["findings"] = [
         {
             "job": each.job_id,
-            "doubt": each.doubt.value,
-            "due": each.due,
-            "became": each.became.value,
+            "doubt": each.doubt.key,
+            "due": None if each.due is None else wording.stamp(each.due.timestamp()),
+            "became": each.became.key,
             "reason": each.reason,
         }
         for each in audit.findings
@@ -70,7 +70,7 @@ def _jobs(became: Became, findings: list[Finding]) -> Iterator[str]:
 
 
 def _what(each: Finding) -> str:
-    since = "" if each.due is None else f", due {wording.stamp(each.due)}"
+    since = "" if each.due is None else f", due {wording.stamp(each.due.timestamp())}"
     said = "" if each.reason is None else f": {each.reason}"
     return f"was {each.doubt.value}{since}{said}{AND_THEN[each.became]}"
 

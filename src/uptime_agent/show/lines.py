@@ -58,7 +58,7 @@ class PlainLines(_Lines):
         state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
         more = _more(verdict, target.max_attempts)
         parts = [f"{state:<16}", wording.printable(target.name), f"{found_text(verdict)}{more}"]
-        self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended)
+        self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended.timestamp())
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
         """Tell which checks did not take place."""
@@ -102,7 +102,7 @@ class JsonLines(_Lines):
             url=target.url,
             status=target.status.value,
             since=wording.stamp(target.since),
-            checked=wording.stamp(run.ended),
+            checked=wording.stamp(run.ended.timestamp()),
             latency_ms=milliseconds(verdict.latency),
             error=verdict.error,
             checks=target.checks,
@@ -115,7 +115,7 @@ class JsonLines(_Lines):
         assert run is not None
         self._tell(
             "check",
-            run.ended,
+            run.ended.timestamp(),
             name=target.name,
             type=target.kind,
             url=target.url,
@@ -125,7 +125,7 @@ class JsonLines(_Lines):
             since=None if target.since is None else wording.stamp(target.since),
             latency_ms=milliseconds(verdict.latency),
             error=verdict.error,
-            due=wording.stamp(run.due),
+            due=wording.stamp(run.due.timestamp()),
             lateness_ms=milliseconds(run.lateness),
             attempt=verdict.attempt,
             max_attempts=target.max_attempts,
@@ -189,7 +189,7 @@ def remembered_text(target: TargetStatus) -> str:
     assert target.last_run is not None
     assert target.status is not None
     assert target.since is not None
-    since, checked = wording.stamp(target.since), wording.stamp(target.last_run.ended)
+    since, checked = wording.stamp(target.since), wording.stamp(target.last_run.ended.timestamp())
     return f"{target.status.name} since {since}, last checked {checked}: {found_text(target.last)}"
 
 

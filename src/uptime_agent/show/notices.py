@@ -138,17 +138,18 @@ class LeftOutWords:
             return wording.printable(name), missed_text(event)
         self._checks += event.count
         self._targets.add(name)
-        if event.last_due < self._said + SAID_EVERY:
+        due = event.last_due.timestamp()
+        if due < self._said + SAID_EVERY:
             return None
         what = f"{wording.count(self._checks, 'check')} of {wording.count(len(self._targets), 'target')}"
-        self._said, self._checks, self._targets = event.last_due, 0, set()
+        self._said, self._checks, self._targets = due, 0, set()
         return what, f"left out: {reason_text(event.reason)}"
 
 
 def missed_text(event: RunMissed) -> str:
     """Words for checks that did not take place, and why."""
     least = "" if event.is_exact else "at least "
-    left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
+    left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due.timestamp())}"
     return f"{left_out} left out: {reason_text(event.reason)}"
 
 

@@ -168,7 +168,7 @@ def _result(target: TargetStatus, job: Job | None, now: float) -> str:
     if verdict is None or run is None:
         return ""
     found = _verdict(verdict) if target.is_verified else f"{_verdict(verdict)}, certificate not verified"
-    return found if target.checks_now else f"{wording.span(now - run.ended)} ago: {found}"
+    return found if target.checks_now else f"{wording.span(now - run.ended.timestamp())} ago: {found}"
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -93,9 +93,9 @@ class Board:
             case RunMissed():
                 self._run_missed(event)
             case SchedulerStarted():
-                self._began = event.at
+                self._began = event.at.timestamp()
             case SchedulerStopped():
-                self._ended, self._cut_off = event.at, event.cut_off
+                self._ended, self._cut_off = event.at.timestamp(), event.cut_off
             case JobChanged():
                 self._job_changed(event)
             case RunStarted() | JobAdded() | JobRemoved() | ShardsMoved() | AuditStarted() | AuditEnded():
@@ -125,7 +125,7 @@ class Board:
         self._not_checked.discard(name)
         self._in_maintenance.discard(name)
         if target is not None and target.incident is not None:
-            self._tell(Closed(target.incident, _kept(now), is_gone=True))
+            self._tell(Closed(target.incident, now, is_gone=True))
 
     def tell(self, news: News) -> None:
         """Tell all who subscribe what somebody else has found out, on the loop."""
@@ -174,8 +174,8 @@ class Board:
         if run.job_id in self._in_maintenance:
             self._in_maintenance.discard(run.job_id)
             self._tell(CheckedAgain(run.job_id))
-        before, ended = target.incident, _kept(run.ended)
-        is_change = target.record(verdict, evolve(run, results=(), ended=ended), self._began)
+        before, ended = target.incident, run.ended.timestamp()
+        is_change = target.record(verdict, evolve(run, results=()), self._began)
         self._tell(Checked(target, is_change=is_change))
         for news in news_of(before, target.incident, ended, verdict.error):
             self._tell(news)
@@ -201,7 +201,7 @@ class Board:
         target = self.targets.get(event.job_id)
         if target is None:
             return
-        if event.reason is MissedReason.LATE and (self._began is None or event.last_due < self._began):
+        if event.reason is MissedReason.LATE and (self._began is None or event.last_due.timestamp() < self._began):
             self._left_out[event.job_id] += event.count
             self._left_out_is_exact &= event.is_exact
             return
@@ -209,8 +209,3 @@ class Board:
         target.missed_is_exact &= event.is_exact
         if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
             self._tell(LeftOut(target, event))
-
-
-def _kept(instant: float) -> float:
-    """The instant as history gives it back, in whole microseconds: what is called by it is called so again."""
-    return int(instant * 1e6) / 10**6

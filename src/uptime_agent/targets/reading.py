@@ -165,7 +165,7 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
 
 def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
     """The past that groups need of a target, which stands as it did after these records, latest first."""
-    ended = _run_of(records[0]).ended
+    ended = _run_of(records[0]).ended.timestamp()
     stood = [Stood(ended, is_down(target.state), target.is_excused)]
     marks: dict[str, Marked] = {}
     is_all = False  # a group of which no later report speaks that speaks of all has gone, and may have come back
@@ -174,7 +174,7 @@ def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
             if not is_all:
                 marks.setdefault(key, Marked(ended, number, began))
         is_all = is_all or _speaks_of_all_groups(record)
-        ended = 0.0 if older is None else _run_of(older).ended
+        ended = 0.0 if older is None else _run_of(older).ended.timestamp()
         before = _stood_before(record)
         stood += [] if before is None else [evolve(before, at=ended)]
     return Recalled(tuple(stood), marks)
@@ -308,11 +308,11 @@ def _attempt(value: Any) -> int:
 
 def _run_of(record: Record) -> RunEnded:
     """The end of a run as it was told then."""
-    due = record.due.timestamp()
-    started = due if record.started is None else record.started.timestamp()
-    ended = started if record.ended is None else record.ended.timestamp()
+    started = record.started or record.due
+    ended = record.ended or started
+    duration = (ended - started).total_seconds()
     outcome = Outcome.CRASHED if record.outcome is None else record.outcome
     lateness = record.lateness if record.lateness is not None and 0 <= record.lateness <= LARGEST else 0.0
     return RunEnded(
-        record.job_id, due, started, ended, record.attempt, lateness, ended - started, outcome, record.error
+        record.job_id, record.due, started, ended, record.attempt, lateness, duration, outcome, record.error
     )

@@ -25,8 +25,8 @@ def sooner(target: TargetStatus, run: RunEnded) -> float | None:
     if target.last is not None and target.last.asks:
         return None
     if target.tried and target.last is not None and not target.last.is_final:
-        return run.ended + target.retry_interval
-    return None if target.is_well else _on_its_grid(target, run.due, run.ended)
+        return run.ended.timestamp() + target.retry_interval
+    return None if target.is_well else _on_its_grid(target, run.due.timestamp(), run.ended.timestamp())
 
 
 def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
@@ -35,9 +35,10 @@ def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
 
     `rest`: seconds in which it is not to start.
     """
-    wanted = _on_its_grid(target, run.due, run.ended + rest)
+    ended = run.ended.timestamp()
+    wanted = _on_its_grid(target, run.due.timestamp(), ended + rest)
     if target.retry_interval and target.max_attempts > 1:
-        again = run.ended + max(target.retry_interval, rest)
+        again = ended + max(target.retry_interval, rest)
         wanted = again if wanted is None else min(wanted, again)
     return wanted
 
@@ -81,7 +82,7 @@ class Sooner:
         for parent in () if news.target.last is None else news.target.last.asks:
             self._ask(parent, news.target.name)
         if news.target.last is None or news.target.last.is_final:
-            self.answered(news.target.name, news.target.last_run.ended)
+            self.answered(news.target.name, news.target.last_run.ended.timestamp())
         wanted = sooner(news.target, news.target.last_run)
         if wanted is None:
             return
@@ -100,8 +101,7 @@ class Sooner:
         """
         crashed, self._crashed = self._crashed, {}
         for run in crashed.values():
-            ended = datetime.fromtimestamp(run.ended, UTC)
-            first, interval = self._regular(run.job_id, ended)
+            first, interval = self._regular(run.job_id, run.ended)
             self._make_up(run, min(self._rest, interval))
             if first is not None and interval < self._rest:
                 self._start(run.job_id, first)

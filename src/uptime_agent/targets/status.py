@@ -282,16 +282,17 @@ class TargetStatus:
         """
         self.last, self.last_run = verdict, run
         self.counts[verdict.status] += 1
-        lateness = run.lateness if began is None else min(run.lateness, max(run.started - began, 0.0))
+        lateness = run.lateness if began is None else min(run.lateness, max(run.started.timestamp() - began, 0.0))
         self.lateness_max = max(self.lateness_max, lateness)
-        self._move(verdict, run.ended)
+        ended = run.ended.timestamp()
+        self._move(verdict, ended)
         stands = verdict.status if verdict.is_final else self.status or Status.UNKNOWN
-        self.past = past_after(self.past, stands, run.ended, self.holds(run.ended))
+        self.past = past_after(self.past, stands, ended, self.holds(ended))
         self.previous = self.status
         if verdict.status is self.status or not verdict.is_final:
             return False
         self.changes += self.status is not None
-        self.status, self.since = verdict.status, run.ended
+        self.status, self.since = verdict.status, ended
         return True
 
     def _move(self, verdict: Verdict, now: float) -> None:

@@ -59,7 +59,7 @@ async def test_a_run_that_was_asked_for_is_awaited(scheduler, clock):
         assert asked.is_done
     assert isinstance(ended, RunEnded)
     assert (ended.job_id, ended.outcome, ended.result, ended.attempt) == ("job", Outcome.SUCCEEDED, 3, 1)
-    assert ended.started == clock.wall()
+    assert ended.started == clock.now()
 
 
 async def test_a_run_without_a_result_is_awaited_too(scheduler):

@@ -282,12 +282,12 @@ async def test_many_small_steps_of_the_clock_do_not_add_up(clock, events, step):
         for _ in range(180):
             await clock.travel(10)
             clock.step(step)
-        dues = [event.due for event in events.of(RunStarted, job_id="calendar")]
+        dues = [event.due.timestamp() for event in events.of(RunStarted, job_id="calendar")]
         assert dues == [dues[0] + 60 * number for number in range(len(dues))]
         assert len(dues) >= 26
         assert all(-1e-3 <= now - due < 1 for now, due in zip(wall, dues, strict=True))
         newest = events.of(RunStarted, job_id="interval")[-1]
-        assert abs(newest.due - newest.started) < 1
+        assert newest.started - newest.due < timedelta(seconds=1)
         assert events.of(ClockJumped) == []
 
 

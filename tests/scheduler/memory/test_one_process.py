@@ -378,7 +378,8 @@ class Life:
         records = {(tick.job_id, tick.due_us): tick.attempt for tick in ticks if tick.attempt}
         last = defaultdict(int)
         for id, due, attempt in starts:
-            last[id, round(due * 1e6)] = max(last[id, round(due * 1e6)], attempt)
+            tick = id, round(due.timestamp() * 1e6)
+            last[tick] = max(last[tick], attempt)
         assert records == dict(last)
 
     def check_missed(self, ticks):

@@ -10,7 +10,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from kit import PATIENCE, T0
+from kit import PATIENCE, at, since_start
 from schedule import After, At, Every
 from scheduler import (
     JobState,
@@ -81,8 +81,8 @@ async def test_it_is_tried_again_until_it_can_be_launched(clock, events, threads
         assert events.outcomes() == []
         await clock.travel(0.1)
         await settle(clock, job)
-        assert [event.started - T0 for event in events.of(RunStarted)] == [1_000, 1_001, 1_003, 1_007, 1_015]
-        assert {(event.due - T0, event.attempt) for event in events.of(RunStarted)} == {(1_000, 1)}
+        assert [since_start(event.started) for event in events.of(RunStarted)] == [1_000, 1_001, 1_003, 1_007, 1_015]
+        assert {(since_start(event.due), event.attempt) for event in events.of(RunStarted)} == {(1_000, 1)}
         assert events.outcomes() == [Outcome.SUCCEEDED]
         counts = job.statistics()
         assert (counts.runs, counts.successes, counts.failures, counts.crashes) == (1, 1, 0, 0)
@@ -101,10 +101,10 @@ async def test_a_stretch_is_told_of_once(clock, events, caplog, threads):
             await clock.travel(1)
             await settle(clock, job)
         (event,) = events.of(RunNotLaunched)
-        assert (event.job_id, event.due, event.count) == ("a", T0 + 1_000, 8)
+        assert (event.job_id, event.due, event.count) == ("a", at(1_000), 8)
         assert "no worker thread" in event.error
         assert sum("cannot be launched" in record.message for record in caplog.records) == 1
-        starts = [event.started - T0 - 1_000 for event in events.of(RunStarted)]
+        starts = [since_start(event.started) - 1_000 for event in events.of(RunStarted)]
         assert starts == [0, 1, 3, 7, 15, 31, 63, 123, 183]
 
 

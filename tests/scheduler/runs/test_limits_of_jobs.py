@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from kit import since_start
 from schedule import Every
 from scheduler import InvalidJob, Outcome, Overlap, RunEnded, RunStarted, Scheduler
 from timerqueue import UnknownLimit
@@ -224,7 +225,7 @@ async def test_ticks_begin_in_their_order_whatever_changes_meanwhile(clock, even
         await clock.travel(11)
         job.update(**changes)
         await clock.travel(24)
-        dues = [event.due - START.timestamp() for event in events.of(RunStarted, job_id="job")]
+        dues = [since_start(event.due) for event in events.of(RunStarted, job_id="job")]
         assert dues == [10, 20, 30]
         s.stop(grace=0)
 

@@ -28,7 +28,7 @@ from datetime import timedelta
 
 from hypothesis import assume, given, settings, strategies as st
 
-from kit import T0, examples
+from kit import examples, since_start
 from schedule import At
 from scheduler.testing import simulate
 from timerqueue._pool import AGEING
@@ -68,7 +68,7 @@ def run(ticks, capacity):
     done = simulate(build, length, limit=capacity)
     for number, tick in enumerate(ticks):
         (ended,) = done.runs(f"{number}")
-        tick.started, tick.ended = ended.started - T0, ended.ended - T0
+        tick.started, tick.ended = since_start(ended.started), since_start(ended.ended)
 
 
 priorities = st.integers(-4, 4)

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from kit import T0, nothing, relative, until
+from kit import T0, nothing, relative, since_start, until
 from schedule import Every, Missed
 from scheduler import (
     InvalidJob,
@@ -231,7 +231,7 @@ async def test_a_regular_start_in_the_turn_of_a_retry_takes_its_place(clock, eve
         assert relative(events.starts()) == [10]
         clock.advance(10)
         await clock.travel(0)
-        ticks = [(round(start.due - T0), start.attempt) for start in events.of(RunStarted)]
+        ticks = [(round(since_start(start.due)), start.attempt) for start in events.of(RunStarted)]
         assert ticks in ([(10, 1), (20, 1)], [(10, 1), (10, 2), (20, 1)])
         assert len(s.jobs()[0].runs) <= 1
 
@@ -252,8 +252,8 @@ async def test_beside_other_runs_a_retry_that_was_announced_takes_place(clock, e
             retry=Retry.constant("7s", past_next_start=True),
         )
         await clock.travel(29)
-        announced = [round(end.retry_at - T0, 3) for end in events.of(RunEnded) if end.retry_at is not None]
-        took_place = [round(start.started - T0, 3) for start in events.of(RunStarted) if start.attempt > 1]
+        announced = [round(since_start(end.retry_at), 3) for end in events.of(RunEnded) if end.retry_at is not None]
+        took_place = [round(since_start(start.started), 3) for start in events.of(RunStarted) if start.attempt > 1]
         assert took_place
         assert [at for at in announced if at < 29] == took_place
         s.stop(grace=0)
@@ -299,7 +299,7 @@ async def test_a_backlog_is_bounded_by_what_the_job_was_updated_to(clock, events
         await clock.travel(60)
         assert len(job.backlog) == 1
         assert job.statistics().missed == 98
-        assert [round(event.first_due - T0) for event in events.of(RunMissed)] == list(range(2, 100))
+        assert [round(since_start(event.first_due)) for event in events.of(RunMissed)] == list(range(2, 100))
         s.stop(grace=0)
 
 

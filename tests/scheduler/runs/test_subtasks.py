@@ -4,9 +4,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from kit import since_start
 from schedule import ScheduleError
 from scheduler import NotASubtask, Outcome, RunEnded, RunStarted, Scheduler, Subtask, current_run
-from timerqueue.testing import START
 
 
 async def answer(value):
@@ -129,7 +129,7 @@ async def test_what_has_begun_is_finished_first_however_long_the_others_have_wai
             s.add(parent, "@every 1h", id=f"{number}", start="now", timeout="3s")
         await clock.travel(200)
     assert events.outcomes() == [Outcome.SUCCEEDED] * 100
-    assert [event.started - START.timestamp() for event in events.of(RunStarted)] == [2 * turn for turn in range(100)]
+    assert [since_start(event.started) for event in events.of(RunStarted)] == [2 * turn for turn in range(100)]
 
 
 async def test_subtasks_of_newer_runs_keep_no_job_from_a_limit_for_ever(clock):

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from kit import T0
+from kit import at
 from schedule import Every
 from scheduler import JobState, MissedReason, Outcome, RunAbandoned, RunEnded, Scheduler, Subtask
 from timerqueue.testing import START
@@ -118,7 +118,7 @@ async def test_a_task_that_ignores_its_cancellation_is_given_up(clock, events):
 
         job = s.add(deaf, EVERY_MINUTE, id="deaf", timeout="5s")
         await clock.travel(67)
-        assert events.of(RunAbandoned) == [RunAbandoned("deaf", T0 + 60, 2.0)]
+        assert events.of(RunAbandoned) == [RunAbandoned("deaf", at(60), 2.0)]
         assert events.outcomes() == [Outcome.TIMED_OUT]
         assert s.statistics().active_tasks == 0
         assert job.state is JobState.SCHEDULED

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kit import T0, nothing
+from kit import nothing, since_start
 from schedule import After, At, Cron, Every, Missed
 from scheduler import MissedReason, RunEnded, RunMissed, Scheduler
 from scheduler.stores.memory import MemoryStore
@@ -19,7 +19,7 @@ HOURLY = {
 
 def hours(instants):
     """Give instants in hours from the start."""
-    return [round((at - T0) / 3600, 9) for at in instants]
+    return [round(since_start(each) / 3600, 9) for each in instants]
 
 
 @pytest.mark.parametrize("schedule", HOURLY.values(), ids=HOURLY)

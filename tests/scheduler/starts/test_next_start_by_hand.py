@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kit import T0, at, examples, nothing, relative
+from kit import T0, at, examples, nothing, relative, since_start
 from schedule import After, At, Cron, Every
 from scheduler import (
     AlreadyStopped,
@@ -214,7 +214,7 @@ async def test_it_takes_the_place_of_a_waiting_retry(clock, events):
         await clock.travel(110)
         job.set_next_start(at(130))
         await clock.travel(25)
-        assert [(event.started - T0, event.attempt) for event in events.of(RunStarted)] == [(100, 1), (130, 1)]
+        assert [(since_start(event.started), event.attempt) for event in events.of(RunStarted)] == [(100, 1), (130, 1)]
         await clock.travel(15)
         assert relative(events.starts())[2:] == [150]
 

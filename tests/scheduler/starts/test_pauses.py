@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kit import T0, at, examples, nothing, relative
+from kit import at, examples, nothing, relative
 from schedule import After, At, Every, Missed, Schedule
 from scheduler import (
     InvalidJob,
@@ -119,7 +119,7 @@ async def test_one_event_tells_of_a_pause_of_many(clock, events):
         assert events == []
         s.pause("x", reason="why", until=at(50))
         s.resume("x")
-        assert events == [ScopePaused("tag:x", "why", T0 + 50), ScopeResumed("tag:x")]
+        assert events == [ScopePaused("tag:x", "why", at(50)), ScopeResumed("tag:x")]
 
 
 async def test_pauses_are_listed(clock):

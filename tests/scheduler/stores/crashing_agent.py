@@ -227,7 +227,7 @@ class Agent:
         match event:
             case RunEnded():
                 for number in range(self.config.get("tells", 0)):
-                    told = f"told {round(event.due * 1e6)} {number}"
+                    told = f"told {round(event.due.timestamp() * 1e6)} {number}"
                     self.scheduler.add("work", At(FAR), id=told, delivery="at_least_once")
         match event:
             case StoreDown():

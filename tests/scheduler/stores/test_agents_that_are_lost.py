@@ -197,7 +197,7 @@ async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_w
     cut_off = agent.heard(RunEnded, job_id="job 3")[0]
     assert cut_off.outcome.value == "cancelled"
     dues = {round(each.due.timestamp() * 1e6): each.outcome and each.outcome.value for each in records}
-    assert dues[round(cut_off.due * 1e6)] == "crashed"
+    assert dues[round(cut_off.due.timestamp() * 1e6)] == "crashed"
 
 
 async def test_what_was_asked_for_while_an_agent_was_lost_is_done_then(shared_store, bury):

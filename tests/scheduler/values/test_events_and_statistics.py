@@ -1,12 +1,12 @@
 """What listeners are told and what is counted."""
 
 import gc
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import attrs
 import pytest
 
-from kit import T0, nothing
+from kit import T0, at, nothing
 from schedule import At, Every
 from scheduler import (
     JobAdded,
@@ -22,13 +22,14 @@ from scheduler import (
     SchedulerStopped,
     Subtask,
 )
+from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
 EVERY_SECOND = Every("1s", anchor=START)
 
 
 async def test_the_events_of_a_run_tell_all_about_it(clock, events):
-    """Instants in UTC seconds, lateness from due to start, duration from start to end."""
+    """Instants are aware, in UTC; lateness from due to start, duration from start to end."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
 
@@ -40,13 +41,36 @@ async def test_the_events_of_a_run_tell_all_about_it(clock, events):
         clock.advance(10.5)
         await clock.travel(3)
         started, ended = events.of(RunStarted, RunEnded)
-        assert started == RunStarted("a", T0 + 10, T0 + 10.5, 1, 0.5)
-        assert (ended.job_id, ended.due, ended.started, ended.attempt) == ("a", T0 + 10, T0 + 10.5, 1)
-        assert (ended.ended, ended.lateness) == pytest.approx((T0 + 12.5, 0.5))
+        assert started == RunStarted("a", at(10), at(10.5), 1, 0.5)
+        assert (ended.job_id, ended.due, ended.started, ended.attempt) == ("a", at(10), at(10.5), 1)
+        assert (ended.ended, ended.lateness) == (at(12.5), pytest.approx(0.5))
         assert (ended.outcome, ended.error, ended.traceback, ended.retry_at) == (Outcome.SUCCEEDED, None, None, None)
         assert ended.results == ("ok",)
         assert ended.duration == pytest.approx(2)
         assert ended.result == "ok"
+
+
+async def test_an_event_and_the_record_of_the_same_ticks_name_the_same_instants(clock, events):
+    """To the microsecond, whatever fractions the clock shows: a program finds the one by the other."""
+    s = Scheduler(store=MemoryStore(), clock=clock)
+    s.listen(events)
+
+    @s.task("work")
+    async def work():
+        await clock.sleep(0.333_333_3)
+
+    async with s:
+        s.add("work", Every("0.1s", anchor=START), id="a")
+        await clock.travel(7.123_456_7)
+        records = {record.due: record for record in await s.history()}
+        ended, missed = events.of(RunEnded), events.of(RunMissed)
+        assert len(ended) > 10
+        assert len(missed) > 10
+        for each in ended:
+            record = records[each.due]
+            assert (each.started, each.ended) == (record.started, record.ended)
+        for each in missed:
+            assert each.last_due == records[each.first_due].last_due
 
 
 async def test_a_failure_keeps_its_traceback(clock, events):
@@ -123,7 +147,7 @@ async def test_the_scheduler_says_when_it_starts_and_stops(clock, events):
     s.listen(events)
     async with s:
         await clock.travel(5)
-    assert events == [SchedulerStarted(T0), SchedulerStopped(T0 + 5, ())]
+    assert events == [SchedulerStarted(START), SchedulerStopped(at(5), ())]
 
 
 async def test_runs_are_successes_failures_and_what_runs_at_every_event(clock):
@@ -243,7 +267,7 @@ async def test_the_lateness_of_a_retry_counts_from_when_the_retry_was_due(clock,
         s.add(fail, "@every 1h", id="a", start="now", retry=Retry.constant("10s", max_retries=2))
         await clock.travel(60)
         assert [event.lateness for event in events.of(RunStarted)] == pytest.approx([0, 0, 0])
-        assert datetime.fromtimestamp(events.of(RunEnded)[0].due, UTC) == START
+        assert events.of(RunEnded)[0].due == START
 
 
 def test_a_finalizer_may_end_a_listener_while_another_is_added():

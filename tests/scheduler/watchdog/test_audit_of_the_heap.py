@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit import T0, at, lines_of, nothing, settle
+from kit import T0, at, lines_of, nothing, settle, since_start
 from schedule import After, Every, Schedule
 from scheduler import Audit, AuditEnded, AuditStarted, JobParked, LifecycleError, Outcome, Scheduler
 from scheduler.stores import RUNNING, Batch, StoredTick, StoreUnavailable
@@ -42,7 +42,7 @@ async def test_all_is_well_and_nothing_is_touched(clock, events):
         s.listen(events, AuditStarted, AuditEnded)
         audit = await s.audit()
         assert audit == Audit(at=T0, interval=None, jobs=2)
-        assert events == [AuditStarted(T0, None), AuditEnded(audit)]
+        assert events == [AuditStarted(START, None), AuditEnded(audit)]
 
 
 @pytest.mark.parametrize("schedule", [EVERY, After(100)])
@@ -119,7 +119,7 @@ async def test_it_audits_by_itself(clock, events):
         job = s.add(nothing, Every("1h"), id="a")
         assert job.statistics().last_audit is None
         await clock.travel(700)
-        assert [(event.at - T0, event.interval) for event in events] == [(10, 300), (310, 300), (610, 300)]
+        assert [(since_start(event.at), event.interval) for event in events] == [(10, 300), (310, 300), (610, 300)]
         assert job.statistics().last_audit == T0 + 610
         found = s.statistics().watchdog
         assert (found.audits, found.interval, found.last.jobs) == (3, 300, 1)

@@ -4,6 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import Finding, Status
 from uptime_agent.checks.holdups import TICK, Holdups
@@ -167,7 +168,7 @@ async def test_slow_is_unknown_if_the_slowness_may_be_ours(target_check, lost, s
 async def test_what_is_unknown_moves_no_state(target_check):
     """Nor does it count as a check that found its target up or down."""
     target = TargetStatus("a", "tcp://127.0.0.1:1", "tcp")
-    run = RunEnded("a", 0.0, 0.0, 1.0, 1, 0.0, 1.0, Outcome.SUCCEEDED, None)
+    run = RunEnded("a", when(0.0), when(0.0), when(1.0), 1, 0.0, 1.0, Outcome.SUCCEEDED, None)
     made = target_check(SlowToConnect())
     target.record(fold([await target_check(Well()).run()]), run)
     before = target.state

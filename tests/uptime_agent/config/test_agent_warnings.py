@@ -8,6 +8,7 @@ import sys
 import pytest
 from rich.console import Console
 
+from kit import when
 from scheduler import Scheduler
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.config.config import parse_config
@@ -83,7 +84,7 @@ def test_the_table_says_whose_certificate_is_not_verified():
     scheduler = Scheduler()
     scheduler.add(print, "@every 1m", id="api")
     known.last = fold([up])
-    known.last_run = type("Run", (), {"ended": 10.0, "lateness": 0.0})()
+    known.last_run = type("Run", (), {"ended": when(10.0), "lateness": 0.0})()
     console = Console(file=io.StringIO(), width=160, height=24)
     console.print(draw(View(targets=[known], scheduler=scheduler, now=lambda: 20.0), 160, 24))
     assert "status 200, certificate not verified" in console.file.getvalue()

@@ -125,14 +125,14 @@ async def test_an_outage_that_lasts_is_told_once_and_so_is_its_end(clock):
     outage = StoreOutage(told.append, clock, is_shared=False)
     async with anyio.create_task_group() as group:
         group.start_soon(outage.run)
-        outage.listen(StoreDown(clock.wall(), "x.db: database is locked"))
+        outage.listen(StoreDown(clock.now(), "x.db: database is locked"))
         await clock.travel(9)
-        outage.listen(StoreUp(clock.wall(), 9.0))
+        outage.listen(StoreUp(clock.now(), 9.0))
         await clock.travel(30)
         assert told == []
-        outage.listen(StoreDown(clock.wall(), "x.db: database is locked"))
+        outage.listen(StoreDown(clock.now(), "x.db: database is locked"))
         await clock.travel(30)
-        outage.listen(StoreUp(clock.wall(), 30.0))
+        outage.listen(StoreUp(clock.now(), 30.0))
         await clock.travel(30)
         group.cancel_scope.cancel()
     opened, closed = told

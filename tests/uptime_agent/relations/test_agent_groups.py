@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from agent_kit import record_of
-from kit import PATIENCE, lines_of
+from kit import PATIENCE, lines_of, when
 from scheduler import Outcome, RunEnded
 from timerqueue import SystemClock
 from uptime_agent.app import Plan, routes_of, run
@@ -57,7 +57,17 @@ class Site:
         status = Status.UNKNOWN if is_up is None else Status.UP if is_up else Status.DOWN
         result = CheckResult(status=status, error=None if is_up else "no")
         report = report_of([result], self.board.targets[name], cause=cause)
-        run = RunEnded(name, self.now - 1, self.now - 1, self.now, 1, 0.0, 1.0, Outcome.SUCCEEDED, results=(report,))
+        run = RunEnded(
+            name,
+            when(self.now - 1),
+            when(self.now - 1),
+            when(self.now),
+            1,
+            0.0,
+            1.0,
+            Outcome.SUCCEEDED,
+            results=(report,),
+        )
         self.records[name].insert(0, record_of(run, report))
         self.board.listen(run)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from kit import T0, lines_of
+from kit import T0, lines_of, when
 from schedule import Every, Missed
 from scheduler import Outcome, RunEnded, Scheduler
 from scheduler.stores.memory import MemoryStore
@@ -298,7 +298,11 @@ def test_how_many_are_behind_a_target_is_counted_once_an_incident():
     board.subscribe(lambda news: opened.append(news) if isinstance(news, Opened) else None)
     for number, status in enumerate([Status.UP] * 3 + [Status.DOWN] * 4):
         report = report_of([CheckResult(status=status)], target)
-        board.listen(RunEnded("router", 0.0, 0.0, float(number), 1, 0.0, 0.0, Outcome.SUCCEEDED, results=(report,)))
+        board.listen(
+            RunEnded(
+                "router", when(0.0), when(0.0), when(float(number)), 1, 0.0, 0.0, Outcome.SUCCEEDED, results=(report,)
+            )
+        )
     assert [news.incident.members for news in opened] == [7]
     assert asked == ["router"]
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
-from kit import T0
+from kit import T0, when
 from schedule import At, Every, Missed
 from scheduler import RunEnded
 from scheduler.stores.memory import MemoryStore
@@ -82,7 +82,7 @@ def ended(target, at):
     """The news that a target was checked, with a run that ended then."""
 
     class Run:
-        ended = at
+        ended = when(at)
 
     target.last_run = Run
     return Checked(target, is_change=False)

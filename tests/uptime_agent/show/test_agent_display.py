@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from kit import when
 from scheduler import Audit, MissedReason, Outcome, RunEnded, RunMissed, Scheduler
 from timerqueue.testing import ManualClock
 from uptime_agent.checks.contract.result import CheckResult, Status
@@ -43,7 +44,9 @@ def target(name="api"):
 def ended(*results, outcome=Outcome.SUCCEEDED, name="api", error=None, ended_at=1000.0):
     """Make the end of a run."""
     found = (report_of(results, target(name)),)
-    return RunEnded(name, ended_at - 1, ended_at - 0.5, ended_at, 1, 0.0005, 0.5, outcome, error, None, found)
+    return RunEnded(
+        name, when(ended_at - 1), when(ended_at - 0.5), when(ended_at), 1, 0.0005, 0.5, outcome, error, None, found
+    )
 
 
 def shown(kind, *events, names=("api",)):
@@ -120,14 +123,14 @@ def test_plain_lines_can_each_be_read_alone():
 
 def test_missed_checks_are_shown():
     """Nothing that did not take place goes unsaid."""
-    (line, end) = shown(PlainLines, RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP))
+    (line, end) = shown(PlainLines, RunMissed("api", when(5.0), when(9.0), 3, MissedReason.OVERLAP))
     assert line.endswith("MISSED            api  3 checks due from 1970-01-01T00:00:05.000Z left out: overlap")
     assert "3 missed" in end
 
 
 def test_missed_checks_that_nobody_counted_are_at_least_so_many():
     """Of a union of schedules, say: there may have been more."""
-    event = RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP, False)
+    event = RunMissed("api", when(5.0), when(9.0), 3, MissedReason.OVERLAP, False)
     (line, end) = shown(PlainLines, event)
     assert line.endswith("api  at least 3 checks due from 1970-01-01T00:00:05.000Z left out: overlap")
     assert "at least 3 missed" in end
@@ -138,14 +141,14 @@ def test_missed_checks_that_nobody_counted_are_at_least_so_many():
 
 def test_what_an_end_leaves_out_is_counted_only():
     """Thousands of checks may wait for room when Ctrl-C comes; they are no news."""
-    (end,) = shown(PlainLines, RunMissed("api", 5.0, 9.0, 3, MissedReason.STOPPED))
+    (end,) = shown(PlainLines, RunMissed("api", when(5.0), when(9.0), 3, MissedReason.STOPPED))
     assert "3 missed" in end
 
 
 def test_json_lines_hold_everything():
     """One object per event, with stable keys."""
     check, missed, stopped = map(
-        json.loads, shown(JsonLines, ended(UP, DOWN), RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP))
+        json.loads, shown(JsonLines, ended(UP, DOWN), RunMissed("api", when(5.0), when(9.0), 3, MissedReason.OVERLAP))
     )
     assert check["event"] == "check"
     assert (check["name"], check["type"], check["status"], check["previous"]) == ("api", "http", "degraded", None)
@@ -433,7 +436,7 @@ def test_checks_that_a_store_did_not_record_in_time_are_told_together():
     """A full disk had a line for each check, twice a second for each target."""
     words = LeftOutWords()
     missed = [
-        RunMissed(name, at, at, 2, MissedReason.STORE)
+        RunMissed(name, when(at), when(at), 2, MissedReason.STORE)
         for at in (1000.0, 1001.0, 1059.0, 1060.0)
         for name in ("api", "shop")
     ]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from kit import when
 from scheduler import (
     JobChanged,
     JobState,
@@ -118,7 +119,7 @@ def test_nothing_is_shown_before_the_store_is_open():
     stream, board, monitor = remembering(PlainLines)
     monitor.hold()
     found = report_of([DOWN], board.targets["api"])
-    board.listen(RunEnded("api", 1.0, 1.0, 1.5, 1, 0.0, 0.5, Outcome.SUCCEEDED, results=(found,)))
+    board.listen(RunEnded("api", when(1.0), when(1.0), when(1.5), 1, 0.0, 0.5, Outcome.SUCCEEDED, results=(found,)))
     monitor.notice("a notice")
     assert stream.getvalue() == ""
     monitor.begin(
@@ -133,13 +134,13 @@ def test_nothing_is_shown_before_the_store_is_open():
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (StoreDown(1.0, "x.db: hunter22 is full"), "nothing can be stored: x.db: *** is full"),
-        (StoreUp(1.0, 75.0), "the store works again, after 1m15s: what was kept is stored"),
+        (StoreDown(when(1.0), "x.db: hunter22 is full"), "nothing can be stored: x.db: *** is full"),
+        (StoreUp(when(1.0), 75.0), "the store works again, after 1m15s: what was kept is stored"),
         (ScopePaused("*", "holidays"), "paused: everything: holidays"),
         (ScopePaused("tag:db", "move"), "paused: what has the tag db: move"),
         (ScopeResumed("*"), "no longer paused: everything"),
         (JobChanged("api", JobState.DISABLED, "repair"), "api is not checked: repair"),
-        (RunNotLaunched("api", 1.0, "no thread", 3), "api: a check could not be launched 3 times: no thread"),
+        (RunNotLaunched("api", when(1.0), "no thread", 3), "api: a check could not be launched 3 times: no thread"),
     ],
 )
 def test_trouble_is_a_notice(event, text):
@@ -157,9 +158,9 @@ def test_a_change_that_is_no_trouble_is_no_news():
 
 def test_what_was_left_out_before_the_start_is_told_once_and_together():
     """It is not this process that has missed it; what comes later is."""
-    late = RunMissed("api", 10.0, 500.0, 50, MissedReason.LATE)
-    now = RunMissed("api", 1500.0, 1500.0, 1, MissedReason.LATE)
-    stream, board, _ = remembering(PlainLines, late, SchedulerStarted(BEGAN), late, now)
+    late = RunMissed("api", when(10.0), when(500.0), 50, MissedReason.LATE)
+    now = RunMissed("api", when(1500.0), when(1500.0), 1, MissedReason.LATE)
+    stream, board, _ = remembering(PlainLines, late, SchedulerStarted(when(BEGAN)), late, now)
     board.tell_downtime()
     board.tell_downtime()
     missed, notice = stream.getvalue().splitlines()
@@ -170,7 +171,7 @@ def test_what_was_left_out_before_the_start_is_told_once_and_together():
 
 def test_what_was_left_out_before_the_start_may_be_more_than_was_counted():
     """Then it says so."""
-    late = RunMissed("api", 10.0, 500.0, 50, MissedReason.LATE, False)
+    late = RunMissed("api", when(10.0), when(500.0), 50, MissedReason.LATE, False)
     stream, board, _ = remembering(PlainLines, late)
     board.tell_downtime()
     assert "left out while no agent ran: at least 50 checks of 1 target" in stream.getvalue()
@@ -178,8 +179,8 @@ def test_what_was_left_out_before_the_start_may_be_more_than_was_counted():
 
 def test_events_of_jobs_that_are_no_targets_do_no_harm():
     """A store may hold jobs of others."""
-    stream, board, _ = remembering(PlainLines, RunMissed("theirs", 1.0, 1.0, 1, MissedReason.LATE))
-    board.listen(RunEnded("theirs", 1.0, 1.0, 1.5, 1, 0.0, 0.5, Outcome.SUCCEEDED))
+    stream, board, _ = remembering(PlainLines, RunMissed("theirs", when(1.0), when(1.0), 1, MissedReason.LATE))
+    board.listen(RunEnded("theirs", when(1.0), when(1.0), when(1.5), 1, 0.0, 0.5, Outcome.SUCCEEDED))
     assert stream.getvalue() == ""
 
 

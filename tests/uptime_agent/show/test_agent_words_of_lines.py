@@ -8,6 +8,7 @@ from pathlib import Path
 from attrs import evolve
 
 from agent_kit import record_of
+from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.show.history import json_line, plain_line
@@ -30,7 +31,9 @@ def target(**changes):
 
 def ended(report):
     """Make the end of a run with that report."""
-    return RunEnded("shop", 999.0, 999.5, 1000.0, 1, 0.0005, 0.5, Outcome.SUCCEEDED, None, None, (report,))
+    return RunEnded(
+        "shop", when(999.0), when(999.5), when(1000.0), 1, 0.0005, 0.5, Outcome.SUCCEEDED, None, None, (report,)
+    )
 
 
 def shown(report):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kit import when
 from scheduler import JobChanged, JobState, LoopBlocked, MissedReason, Outcome, RunEnded, RunMissed, SchedulerStarted
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets.board import Board
@@ -11,7 +12,7 @@ from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
 
 DOWN = CheckResult(status=Status.DOWN, error="refused")
-MISSED = RunMissed("api", 20.0, 20.0, 1, MissedReason.OVERLAP)
+MISSED = RunMissed("api", when(20.0), when(20.0), 1, MissedReason.OVERLAP)
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def board():
 def ended(board, result):
     """Make the end of a run of its target, with a report as the task makes it."""
     report = report_of([result], board.targets["api"])
-    return RunEnded("api", 10.0, 10.0, 11.0, 1, 0.0, 1.0, Outcome.SUCCEEDED, results=(report,))
+    return RunEnded("api", when(10.0), when(10.0), when(11.0), 1, 0.0, 1.0, Outcome.SUCCEEDED, results=(report,))
 
 
 def test_all_who_subscribe_hear_the_same_in_its_order(board):
@@ -31,7 +32,7 @@ def test_all_who_subscribe_hear_the_same_in_its_order(board):
     shown, sent = [], []
     board.subscribe(shown.append)
     board.subscribe(sent.append)
-    board.listen(SchedulerStarted(5.0))
+    board.listen(SchedulerStarted(when(5.0)))
     board.listen(ended(board, DOWN))
     board.listen(MISSED)
     board.listen(JobChanged("api", JobState.DISABLED, "repair"))
@@ -52,7 +53,7 @@ def test_a_target_keeps_no_reports(board):
     board.listen(ended(board, DOWN))
     target = board.targets["api"]
     assert target.last_run.results == ()
-    assert target.last_run.ended == 11.0
+    assert target.last_run.ended == when(11.0)
     assert target.last.results == (DOWN,)
 
 
@@ -68,8 +69,8 @@ def test_what_was_due_before_the_start_is_told_once_and_is_not_ours(board):
     """All of it together, when it is asked for."""
     heard = []
     board.subscribe(heard.append)
-    board.listen(RunMissed("api", 1.0, 4.0, 4, MissedReason.LATE, False))
-    board.listen(SchedulerStarted(5.0))
+    board.listen(RunMissed("api", when(1.0), when(4.0), 4, MissedReason.LATE, False))
+    board.listen(SchedulerStarted(when(5.0)))
     board.tell_downtime()
     board.tell_downtime()
     assert heard == [LeftOutBefore(4, 1, is_exact=False)]

@@ -7,6 +7,7 @@ from attrs import evolve
 from hypothesis import given, strategies as st
 
 from agent_kit import record_of
+from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets.board import Board
@@ -54,7 +55,15 @@ class Life:
         self.now += 10.0
         report = report_of([FOUND[letter]], self.target)
         run = RunEnded(
-            self.name, self.now - 1, self.now - 1, self.now, 1, 0.0, 1.0, Outcome.SUCCEEDED, results=(report,)
+            self.name,
+            when(self.now - 1),
+            when(self.now - 1),
+            when(self.now),
+            1,
+            0.0,
+            1.0,
+            Outcome.SUCCEEDED,
+            results=(report,),
         )
         self.records.insert(0, record_of(run, report))
         self.board.listen(run)
@@ -179,13 +188,16 @@ def test_an_incident_fits_into_the_report_of_any_target(name, error):
     """However long its name and its error are, and whatever they are made of."""
     life = Life(name)
     result = evolve(FOUND["d"], error=error)
-    life.target.record(report_of([result], life.target).verdict, RunEnded(name, 0, 0, 1.0, 1, 0, 0, Outcome.SUCCEEDED))
+    life.target.record(
+        report_of([result], life.target).verdict,
+        RunEnded(name, when(0), when(0), when(1.0), 1, 0, 0, Outcome.SUCCEEDED),
+    )
     for number in range(100):  # a past as full as it gets
         life.target.past = past_after(life.target.past, list(Status)[number % 4], 2e9 + number * 1e5 / 3, 1e9)
     report = report_of([result] * 16, life.target, cause=error)
     assert len(json.dumps(report)) <= LONGEST
     risen = TargetStatus(name, "http://h", "http")
-    restore(risen, [record_of(RunEnded(name, 1.0, 1.0, 2.0, 1, 0, 0, Outcome.SUCCEEDED), report)])
+    restore(risen, [record_of(RunEnded(name, when(1.0), when(1.0), when(2.0), 1, 0, 0, Outcome.SUCCEEDED), report)])
     assert risen.incident.id == life.target.incident.id
 
 

@@ -7,6 +7,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given, strategies as st
 
+from kit import when
 from scheduler import Outcome, Record, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets.reading import restore, verdict_of_record
@@ -26,7 +27,7 @@ def target():
 
 def ended(*results, at, outcome=Outcome.SUCCEEDED, error=None):
     """Make the end of a run that began a second before."""
-    return RunEnded("api", at - 1, at - 1, at, 1, 0.25, 1.0, outcome, error, None, results)
+    return RunEnded("api", when(at - 1), when(at - 1), when(at), 1, 0.25, 1.0, outcome, error, None, results)
 
 
 def record(at, result=None, *, outcome=Outcome.SUCCEEDED, error=None):
