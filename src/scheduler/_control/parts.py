@@ -166,7 +166,7 @@ class PartedRegistry(Registry):
         parts = self.parts_of(job)
         if not parts:
             return super().run_now(job)
-        whole = AskedRun(job.id, self._open)
+        whole = AskedRun(job.id, self._open, self._lifecycle)
         answer_together(whole, [super(PartedRegistry, self).run_now(part) for part in parts])
         return whole
 

@@ -94,7 +94,7 @@ class Verbs(Resident):
         """Run the job once, beside its ticks."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
-        asked = AskedRun(job.id, self._open)
+        asked = AskedRun(job.id, self._open, self._lifecycle)
         self.early.ask(job, self._run_now, job, asked)
         return asked
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from datetime import timedelta
 from threading import Event, Lock
-from typing import Any
+from typing import Any, Final
 
 from anyio.lowlevel import current_token
 
-from timerqueue import LeftBehind, SystemClock
+from timerqueue import LeftBehind, Lifecycle, LifecycleError, LifecycleState, SystemClock
 
 from .._plan import instant_of
 from .._values import MissedReason, Outcome, RunEnded, RunMissed
 from .options import seconds_of
+
+START_WITHIN: Final = 10.0
+"""Seconds of real time after which nobody goes on waiting for a scheduler that does not run."""
 
 
 class AskedRun:
@@ -27,11 +30,14 @@ class AskedRun:
     its end is the answer. It is a RunMissed if the run never began; its `reason` says why: overlap, a pause, a removal,
     the stop. Both have `outcome`, `result` and `error`. A run that failed raises nothing here. If something else comes
     before a retry, the attempt before it was the last, and its `retry_at` says when the retry would have been.
+
+    A scheduler that does not run answers nothing. Waiting for it for ten seconds raises LifecycleError.
     """
 
     __slots__ = (
         "__weakref__",
         "_answer",
+        "_lifecycle",
         "_lock",
         "_open",
         "_waiting",
@@ -42,7 +48,9 @@ class AskedRun:
         "number",
     )
 
-    def __init__(self, job_id: str, open_ones: set[AskedRun], number: int | None = None) -> None:
+    def __init__(
+        self, job_id: str, open_ones: set[AskedRun], lifecycle: Lifecycle | None = None, number: int | None = None
+    ) -> None:
         self.job_id = job_id
         self.number = number
         """Of the request in the store, by which another agent has asked for it; None: it was asked for here."""
@@ -53,6 +61,8 @@ class AskedRun:
         self.last_end: RunEnded | None = None
         """The end of an attempt that is to be tried again."""
         self._answer: RunEnded | RunMissed | None = None
+        self._lifecycle = lifecycle
+        """Of the scheduler; None: it runs."""
         self._lock: Lock | LeftBehind = Lock()
         self._waiting: list[Callable[[], object]] = []
         self._open = open_ones
@@ -73,18 +83,24 @@ class AskedRun:
     def result(self, timeout: timedelta | float | str | None = None) -> RunEnded | RunMissed:
         """Block this thread until there is an answer, for at most `timeout` of real time.
 
-        Raises TimeoutError, and InvalidJob for a timeout that is not a duration. On an event loop, which would stand
-        still, it raises RuntimeError.
+        Raises TimeoutError, InvalidJob for a timeout that is not a duration, and LifecycleError without a timeout if
+        nobody runs the scheduler. On an event loop, which would stand still, it raises RuntimeError.
         """
         seconds = None if timeout is None else seconds_of("timeout", timeout)
         if self._answer is None:
             _refuse_on_a_loop()
         done = Event()
         self._tell(done.set)
-        if not done.wait(seconds):
+        try:
+            if seconds is None and self._waits_for_start:
+                done.wait(START_WITHIN)
+                self._refuse_if_not_run()
+            if not done.wait(seconds):
+                why = f": {_NOBODY_RUNS_IT}" if self._waits_for_start else ""
+                msg = f"the run of job {self.job_id!r} that was asked for has not ended after {seconds:g} s{why}"
+                raise TimeoutError(msg)
+        finally:
             self._forget(done.set)
-            msg = f"the run of job {self.job_id!r} that was asked for has not ended after {seconds:g} s"
-            raise TimeoutError(msg)
         return self._answered()
 
     def leave(self, left: LeftBehind) -> None:
@@ -110,10 +126,25 @@ class AskedRun:
         wake = SystemClock().make_wake()
         self._tell(wake.set)
         try:
-            await wake.wait(None)
+            if self._waits_for_start:
+                await wake.wait(START_WITHIN)
+                self._refuse_if_not_run()
+            if self._answer is None:
+                await wake.wait(None)
         finally:
             self._forget(wake.set)
         return self._answered()
+
+    @property
+    def _waits_for_start(self) -> bool:
+        is_there = self._lifecycle is not None and self._lifecycle.state is LifecycleState.PRE_RUNNING
+        return is_there and self._answer is None
+
+    def _refuse_if_not_run(self) -> None:
+        """Raise LifecycleError for a scheduler that still does not run."""
+        if self._waits_for_start:
+            msg = f"the run of job {self.job_id!r} that was asked for cannot begin: {_NOBODY_RUNS_IT}"
+            raise LifecycleError(msg)
 
     def _tell(self, wake: Callable[[], object]) -> None:
         """Call `wake` when there is an answer, from any thread."""
@@ -140,6 +171,9 @@ class AskedRun:
     def answer(self) -> RunEnded | RunMissed | None:
         """How it has ended, or why there was none; None: it is still to come."""
         return self._answer
+
+
+_NOBODY_RUNS_IT: Final = "nobody runs this scheduler; call `await s.run()`, or enter `async with s`, before you wait"
 
 
 def answer_together(whole: AskedRun, parts: Sequence[AskedRun]) -> None:

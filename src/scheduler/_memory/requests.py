@@ -42,7 +42,7 @@ class RequestedRun(AskedRun):
     __slots__ = ("_done",)
 
     def __init__(self, request: StoredRequest, done: Done) -> None:
-        super().__init__(request.job_id, set(), request.number)
+        super().__init__(request.job_id, set(), number=request.number)
         self._open.discard(self)  # or it would be part of a circle
         self._done = done
 

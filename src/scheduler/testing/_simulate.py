@@ -303,7 +303,9 @@ class _World:
 
 def _line(time: float, event: Event) -> str:
     at = datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds")
-    parts = [f"{name}={_said(value)}" for name, value in _details(event) if name not in _NOT_LOGGED and value is not None]
+    parts = [
+        f"{name}={_said(value)}" for name, value in _details(event) if name not in _NOT_LOGGED and value is not None
+    ]
     return " ".join((at, type(event).__name__, getattr(event, "job_id", "-"), *parts))
 
 

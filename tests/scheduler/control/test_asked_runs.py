@@ -10,10 +10,12 @@ import anyio.lowlevel
 import pytest
 from anyio.to_thread import run_sync
 
+from kit import PATIENCE, settle
 from schedule import At, Every
 from scheduler import (
     AskedRun,
     InvalidJob,
+    LifecycleError,
     Missed,
     MissedReason,
     Outcome,
@@ -23,6 +25,7 @@ from scheduler import (
     RunMissed,
     Scheduler,
 )
+from scheduler._jobs import asked as asked_module
 from scheduler.stores.memory import MemoryStore
 
 LONG = Every("1d")
@@ -347,6 +350,34 @@ async def test_who_asks_a_scheduler_that_never_runs_has_an_answer_when_it_is_sto
     asked = add(scheduler, three).run_now()
     scheduler.stop()
     assert (await asked).reason is MissedReason.STOPPED
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+async def test_nobody_waits_for_ever_for_a_scheduler_that_does_not_run(scheduler, monkeypatch, is_awaited):
+    """It waited in silence. What was asked for stands: the scheduler still answers it once it runs."""
+    monkeypatch.setattr(asked_module, "START_WITHIN", 0.01)
+    asked = add(scheduler, three).run_now()
+    with anyio.fail_after(PATIENCE), pytest.raises(LifecycleError, match=r"'job'.* cannot begin: nobody runs .*s\.run"):
+        await (asked if is_awaited else run_sync(asked.result))
+    with pytest.raises(TimeoutError, match=r"not ended after 0\.01 s: nobody runs this"):
+        await run_sync(asked.result, "10ms")
+    async with scheduler:
+        assert (await asked).result == 3
+
+
+async def test_who_waits_before_the_scheduler_runs_has_an_answer_soon_after_it_does(scheduler):
+    """A program starts its threads in any order."""
+    asked, answers = add(scheduler, three).run_now(), []
+
+    async def wait():
+        answers.append(await asked)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        await settle()
+        async with scheduler:
+            await asked
+    assert [answer.result for answer in answers] == [3]
 
 
 async def test_another_thread_asks_and_waits(scheduler):
