@@ -228,8 +228,8 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
 
 
 def requested(job: Job) -> set[int | None]:
-    """The ticks of the job that other agents have asked for."""
-    return {asked.due_us for asked in job.asked if asked.number is not None}
+    """The ticks of the job that other nodes have asked for. Those that stand for such a tick are not among them."""
+    return {asked.due_us for asked in job.asked if asked.number is not None and not asked.is_along}
 
 
 def stored_pause(pause: Pause) -> StoredPause:

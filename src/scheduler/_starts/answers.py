@@ -54,12 +54,12 @@ def rename(job: Job, due_us: int, new_us: int) -> None:
 
 def go_along(job: Job, due_us: int, other_us: int) -> bool:
     """Give those who have asked for that tick the end of another one that has not begun, and stands for it. Whether the
-    tick was theirs alone: then nothing is missed. A tick that another agent has asked for stays what it is: the store
-    knows it by its due instant.
+    tick was theirs alone: then nothing is missed. The store keeps what another node has asked for until the other tick
+    has its mark, or its end.
     """
     is_theirs = False
     for asked in job.asked:
-        if asked.due_us == due_us and asked.number is None:
+        if asked.due_us == due_us:
             is_theirs = is_theirs or not asked.is_along
             asked.due_us, asked.is_along = other_us, True
     return is_theirs

@@ -153,11 +153,22 @@ async def test_a_run_that_fails_has_that_outcome(place):
 
 
 async def test_many_runs_that_are_asked_for_at_once_overlap(place):
-    """One of them runs, and of the others each has its end, is told that it was missed, or runs after it."""
+    """One of them runs. Of the others each has its end, runs after it, or came while it ran: no limit is full."""
     ends = [await each for each in [place.handle.run_now() for _ in range(5)]]
     assert {end.outcome for end in ends} <= {Outcome.SUCCEEDED, Outcome.MISSED}
+    assert {end.reason for end in ends if end.outcome is Outcome.MISSED} <= {MissedReason.OVERLAP}
     ran = {end.due for end in ends if end.outcome is Outcome.SUCCEEDED}
     assert len(ran) == len(place.fleet.runs(place.id)) > 0
+
+
+async def test_a_run_that_is_asked_for_beside_ticks_that_are_about_to_begin_has_the_end_of_one(place):
+    """It was told "missed: store" while a tick waited for its mark, though the limits were free."""
+    place.handle.update(schedule=Every("15ms"))
+    await place.s.flush()
+    with anyio.fail_after(PATIENCE):
+        ends = [await place.handle.run_now() for _ in range(40)]
+    place.handle.update(schedule=FAR)
+    assert {(end.outcome, end.error) for end in ends} == {(Outcome.SUCCEEDED, None)}
 
 
 async def test_a_start_that_is_set_comes(place):
