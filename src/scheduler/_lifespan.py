@@ -127,6 +127,7 @@ class Lifespan:
                     cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
                     self._core.runs.stop(only_waiting=False)
                     self._core.queue.fire_until(AT_ONCE)  # what was asked for since the last turn is done or missed
+                    self._registry.early.renewals.settle_all()
                     self._core.queue.stop()
                     if self._memory is not None:
                         self._memory.end()

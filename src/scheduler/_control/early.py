@@ -16,6 +16,7 @@ from .._jobs import Job, JobList
 from .._loop import Core
 from .._plan import FirstStart, Start
 from .conflict import OnConflict
+from .renewals import Renewals
 
 
 @define
@@ -40,6 +41,7 @@ class Early:
         self._by_id: dict[str, EarlyJob] = {}
         self._asked: list[Callable[[], object]] = []
         """Calls that wait for their jobs to begin, in this order."""
+        self.renewals = Renewals(core.loop)
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -64,13 +66,20 @@ class Early:
                 del self._by_id[job.id]
 
     def ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
-        """Call `func` on the loop; for a job that waits when it has begun."""
+        """Call `func` on the loop: for a job that waits when it has begun, and for one that changes after that."""
         if self.is_waiting:
             with self._lock:
                 if self.holds(job):
                     self._asked.append(partial(func, *args))
                     return
-        self._core.loop.call(func, *args)
+        if self.renewals:
+            self._core.loop.call(self._after_change, job, func, *args)
+        else:
+            self._core.loop.call(func, *args)
+
+    def _after_change(self, job: Job, func: Callable[..., object], *args: object) -> None:
+        self.renewals.settle(job)
+        func(*args)
 
     def begin(self, most: int, begin: Callable[[EarlyJob], None]) -> bool:
         """Call `begin` for some of those that wait, now that the store has been read. False: there are no more."""

@@ -109,6 +109,7 @@ class Registry(Verbs):
                 self._by_id[id] = job
                 self._begin(job, at_once, due_us)
             elif (standing := self._put(job, _row_of(job), FirstStart(*plan), present, start, on_conflict)) is not job:
+                self.updates.begin_to_renew()
                 return standing
         if self._listeners.anybody:
             self.tell(JobAdded(id, self._stands_for(plan)))
@@ -139,6 +140,7 @@ class Registry(Verbs):
                 self._refuse_conflicts(drafts, on_conflict)
                 answer = self._put_drafts(drafts, start, on_conflict)
                 break
+        self.updates.begin_to_renew()
         if self._listeners.anybody:
             for index, job in enumerate(answer):
                 if job is drafts.by_id[job.id]:

@@ -137,11 +137,19 @@ class Updates:
     def ask_to_renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
         """Let the job become what another of its id was meant to be. `first`: how that would start; None: as the job.
 
-        Call it with the lock of the list of jobs held.
+        Call it with the lock of the list of jobs held, and `begin_to_renew` without it afterwards.
         """
         change: Change = lambda _: source.definition  # noqa: E731 - it is told from others by its identity
-        self._note(job, change, is_here=self._core.loop.is_here and not self._early.holds(job))
-        self._early.ask(job, self._renew, job, change, source, first)
+        is_here, is_early = self._core.loop.is_here, self._early.holds(job)
+        self._note(job, change, is_here=is_here and not is_early)
+        if is_here or is_early:
+            self._early.ask(job, self._renew, job, change, source, first)
+        else:
+            self._early.renewals.put(job, partial(self._renew, job, change, source, first))
+
+    def begin_to_renew(self) -> None:
+        """Let the jobs change that another thread has asked to renew."""
+        self._early.renewals.begin()
 
     def _foreseen(self, job: Job, change: Change, *, is_here: bool) -> Definition:
         """The job as it will be when all is applied. `is_here`: the change at once, before what waits for the loop."""

@@ -36,11 +36,15 @@ class LongWork:
         self._count += 1
         return self._count > MOST or self._clock.monotonic() - self._began >= LONGEST
 
+    def rest(self) -> float:
+        """Seconds for which the others come first: as long as this piece took. Of a clock that stands still: 0.0."""
+        return min(self._clock.monotonic() - self._began, LONGEST_SLEEP)
+
     async def give_way(self, *, hurries: bool = False) -> None:
         """Let the others have their turn. `hurries`: one turn, for what comes next is late already."""
-        took = self._clock.monotonic() - self._began
-        if hurries or took <= 0:
+        rest = self.rest()
+        if hurries or rest <= 0:
             await checkpoint()
         else:
-            await self._clock.sleep(min(took, LONGEST_SLEEP))
+            await self._clock.sleep(rest)
         self._began, self._count = self._clock.monotonic(), 1

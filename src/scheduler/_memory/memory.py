@@ -236,7 +236,8 @@ class Memory:
 
         self._flushes[flushed] = None
         try:
-            self._core.loop.call_soon(self._journal.flush, flushed)
+            changed = self._registry.early.renewals.call_after
+            self._core.loop.call_soon(changed, partial(self._journal.flush, flushed))
             await done.wait()
         finally:
             del self._flushes[flushed]

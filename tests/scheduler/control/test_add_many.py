@@ -4,16 +4,19 @@ import gc
 import itertools
 from datetime import timedelta
 
+import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from kit import Recorder, lines_of, nothing, until
+from kit import PATIENCE, Recorder, lines_of, nothing, until
 from schedule import After, Cron, Every, Schedule
 from scheduler import (
     AlreadyStopped,
     DuplicateJob,
     InvalidJob,
     JobAdded,
+    JobChanged,
     NewJob,
     Overlap,
     ScheduleError,
@@ -460,3 +463,62 @@ async def test_an_unchanged_job_costs_few_steps_and_no_memory(clock):
         gc.collect()
         assert len(gc.get_objects()) - before < number
         assert lines < 60 * number
+
+
+def args_in(store):
+    """The arguments of all jobs that are stored, by their ids."""
+    return {row.id: row.args for chunk in store.load() for row, _ in chunk}
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "stored"])
+async def test_jobs_that_another_thread_changes_change_a_few_at_a_time(is_stored):
+    """The loop stood still until the last of them was another one: for three seconds, with 50,000 jobs."""
+    number, found = 3_000, []
+    async with Scheduler(store=MemoryStore() if is_stored else None) as s:
+        s.register("work", nothing)
+        jobs = s.add_many("work", [(f"job-{n}", "@every 1h", (n,)) for n in range(number)])
+        beside = s.add("work", "@every 1h", id="beside")
+        s.listen(lambda event: found.append(event.job_id), JobChanged)
+        given = [(f"job-{n}", "@every 2h", (n,)) for n in range(number)]
+        await run_sync(lambda: s.add_many("work", given, on_conflict="update"))
+        with anyio.fail_after(PATIENCE):
+            while not found:
+                await checkpoint()
+            await beside.run_now()
+            assert len(found) < number  # a run came between
+            await s.flush() if is_stored else await until(lambda: len(found) == number)
+        assert found == [job.id for job in jobs]
+        assert {job.schedule for job in jobs} == {Every("2h")}
+
+
+async def test_what_is_asked_of_a_job_that_is_about_to_change_comes_after_that():
+    """On the loop and in other threads; and it is what is stored."""
+    number, store = 1_000, MemoryStore()
+    async with Scheduler(store=store) as s:
+        s.register("work", nothing)
+        jobs = s.add_many("work", [(f"job-{n}", "@every 1h") for n in range(number)])
+
+        def say_and_update():
+            s.add_many("work", [(f"job-{n}", "@every 1h", (n,)) for n in range(number)], on_conflict="update")
+            jobs[-1].update(args=("by a thread",))
+
+        await run_sync(say_and_update)
+        jobs[-2].update(args=("on the loop",))
+        jobs[-3].remove()
+        await s.flush()
+        assert [job.args for job in jobs[-2:]] == [("on the loop",), ("by a thread",)]
+        assert jobs[0].args == (0,)
+        assert args_in(store)["job-998"] == '["on the loop"]'
+        assert args_in(store)["job-999"] == '["by a thread"]'
+        assert len(args_in(store)) == number - 1
+
+
+async def test_jobs_that_were_to_change_as_the_scheduler_stopped_have_changed():
+    """What was asked for before the stop is stored."""
+    number, store = 1_000, MemoryStore()
+    async with Scheduler(store=store) as s:
+        s.register("work", nothing)
+        s.add_many("work", [(f"job-{n}", "@every 1h") for n in range(number)])
+        given = [(f"job-{n}", "@every 1h", (n,)) for n in range(number)]
+        await run_sync(lambda: s.add_many("work", given, on_conflict="update"))
+    assert args_in(store) == {f"job-{n}": f"[{n}]" for n in range(number)}
