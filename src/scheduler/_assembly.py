@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue, boottime
 
@@ -23,18 +23,19 @@ from ._memory import (
     Polling,
     Rejoining,
     Requests,
+    ShardParts,
     Shards,
     ThreadWriter,
     Writer,
 )
 from ._plan import Timeline
-from ._restore import Crashes, Intake, Reconciler
+from ._restore import Crashes, Intake, Reconciler, RowParts
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, LeftOut, MissedTicks, Parking, Pausing, Starts, Trust
 from ._values import InvalidJob, Listeners
 from ._watchdog import AskWhatRuns, Records, Watchdog
 from .queues import Queue
-from .stores import Executions, Lending, Retention, Shares, Sharing, Store, store_at
+from .stores import Executions, Retention, Shares, Store, capabilities, store_at
 
 AUDIT_EVERY: Final = 300.0
 """Seconds between audits where nobody says otherwise."""
@@ -129,85 +130,120 @@ def memory_of(
     check_retention(retention)
     core.runs.marks.let_go_without(tasks.goes_without_store, waits=not store.is_immediate)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
-    sharing, shares = sharing_of(store), core.jobs.shares
+    sharing, shares = capabilities(store).sharing, core.jobs.shares
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
-    reconciler = Reconciler(registry, core, tasks, crashes)
-    parts: dict[str, Any] = {"core": core, "reconciler": reconciler, "intake": Intake()}
-    watchdog = Watchdog(core, audit, Records(core, crashes, parts["intake"], asking_what_runs(store, core, writer)))
-    requests = None if shares is None else Requests(sharing, writer, core, reconciler, watchdog.audit_job)
+    rows = RowParts(core, Intake(), Reconciler(registry, core, tasks, crashes), crashes)
+    watchdog = Watchdog(core, audit, Records(core, crashes, rows.intake, asking_what_runs(store, core, writer)))
+    requests = None if shares is None else Requests(sharing, writer, core, rows.reconciler, watchdog.audit_job)
     dispatch, queue_audit = (
-        (None, None) if queue is None else of_queue(queue, store, writer, registry, requests, **parts)
+        (None, None) if queue is None else of_queue(queue, store, writer, rows, registry=registry, requests=requests)
     )
     belief = Belief(boottime)
     ways = Ways(belief)
-    commits = Commits(
+    commits = commits_of(store, writer, core, retention, belief=belief, ways=ways, requests=requests, dispatch=dispatch)
+    polling = Polling(
         store,
         writer,
-        core,
-        retention,
-        doubt=None if sharing is None or shares is None else belief.doubt,
-        tried=partial(ways.tried, "commits"),
-        committed=None if dispatch is None else dispatch.committed,
-        lost=None if dispatch is None else dispatch.lost,
-        give_way=None if requests is None else requests.give_way,
+        rows,
+        commits=commits,
+        every=poll,
+        sharing=sharing,
+        beside=None if sharing is None or store.is_immediate else ThreadWriter(core.loop.call_soon),
+        requests=requests,
+        fetch=None if dispatch is None else dispatch.fetching.fetch,
     )
-    parts["commits"] = commits
-    fetch = None if dispatch is None else dispatch.fetching.fetch
-    beside = None if sharing is None or store.is_immediate else ThreadWriter(core.loop.call_soon)
-    of_others: dict[str, Any] = {"sharing": sharing, "beside": beside, "requests": requests, "fetch": fetch}
-    polling = Polling(store, writer, every=poll, **of_others, **parts)
 
     def hint() -> None:
         memory.hint()  # which is made last
 
     shards = None
     if sharing is not None and shares is not None:
-        rejoining = Rejoining(store, hint, sharing, shares, writer, **parts)
-        of_shards: dict[str, Any] = {"crashes": crashes, "rejoining": rejoining, "belief": belief, "ways": ways}
-        shards = membership_of(sharing, shares, dispatch, queue_audit, on_news=polling.hint, **of_shards, **parts)
+        parts = ShardParts(
+            sharing=sharing,
+            shares=shares,
+            rows=rows,
+            commits=commits,
+            rejoining=Rejoining(store, hint, writer, rows, commits=commits, sharing=sharing, shares=shares),
+            belief=belief,
+            ways=ways,
+            on_news=polling.hint,
+        )
+        shards = membership_of(parts, dispatch, queue_audit)
     memory = Memory(
         store,
         writer,
+        rows,
         registry=registry,
-        crashes=crashes,
+        commits=commits,
         polling=polling,
         shards=shards,
         sharing=sharing,
         dispatch=dispatch,
         audit=queue_audit,
         units=None if shards is None else units_of(of_fleet, rests, store, core, shards),
-        **parts,
     )
     return memory, watchdog
 
 
-def membership_of(
-    sharing: Sharing, shares: Shares, dispatch: Dispatch | None, audit: QueueAudit | None, **parts: Any
-) -> Shards:
+def commits_of(
+    store: Store,
+    writer: Writer,
+    core: Core,
+    retention: Retention,
+    *,
+    belief: Belief,
+    ways: Ways,
+    requests: Requests | None,
+    dispatch: Dispatch | None,
+) -> Commits:
+    """Put together what is sent to the store, and who is told what became of it."""
+    return Commits(
+        store,
+        writer,
+        core,
+        retention,
+        doubt=None if capabilities(store).sharing is None else belief.doubt,
+        tried=partial(ways.tried, "commits"),
+        committed=None if dispatch is None else dispatch.committed,
+        lost=None if dispatch is None else dispatch.lost,
+        give_way=None if requests is None else requests.give_way,
+    )
+
+
+def membership_of(parts: ShardParts, dispatch: Dispatch | None, audit: QueueAudit | None) -> Shards:
     """Put together what decides which jobs are here: those of our shards, or those that come out of a queue."""
     if dispatch is None or audit is None:
-        return Shards(sharing, shares, **parts)
-    on: dict[str, Any] = {
-        "on_lease": dispatch.taking.on_lease,
-        "on_burial": audit.hint,
-        "on_view": dispatch.fitting.see,
-    }
-    return Membership(sharing, shares, **on, **parts)
+        return Shards(parts)
+    taking, fitting = dispatch.taking, dispatch.fitting
+    return Membership(parts, on_lease=taking.on_lease, on_burial=audit.hint, on_view=fitting.see)
 
 
 def of_queue(
-    queue: Queue, store: Store, store_line: Writer, registry: PartedRegistry, requests: Requests | None, **parts: Any
+    queue: Queue,
+    store: Store,
+    store_line: Writer,
+    rows: RowParts,
+    *,
+    registry: PartedRegistry,
+    requests: Requests | None,
 ) -> tuple[Dispatch, QueueAudit]:
     """Put together what deals with a queue, in a line of its own. Raises TypeError for a store without executions."""
-    core: Core = parts["core"]
+    core = rows.core
     held = core.jobs.shares
     assert requests is not None
     assert isinstance(held, Held)
     queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
-    lines: dict[str, Any] = {"store_line": store_line, "queue_line": queue_line}
-    executions = executions_of(store)
-    dispatch = Dispatch(queue, executions, held, registry=registry, carry_out=requests.carry_out, **lines, **parts)
-    return dispatch, QueueAudit(dispatch, core, **lines)
+    dispatch = Dispatch(
+        queue,
+        executions_of(store),
+        held,
+        rows,
+        registry,
+        carry_out=requests.carry_out,
+        store_line=store_line,
+        queue_line=queue_line,
+    )
+    return dispatch, QueueAudit(dispatch, core, store_line=store_line, queue_line=queue_line)
 
 
 def check_retention(retention: Retention) -> None:
@@ -219,7 +255,7 @@ def check_retention(retention: Retention) -> None:
 
 def shares_of(store: Store | None, queue: Queue | None) -> Shares | None:
     """Which jobs of a store are ours: those of our shards, those that come out of a queue, or (None) all of them."""
-    sharing = sharing_of(store)
+    sharing = capabilities(store).sharing
     if queue is not None:
         return Held(sharing)
     return None if sharing is None else Shares(sharing)
@@ -227,7 +263,7 @@ def shares_of(store: Store | None, queue: Queue | None) -> Shares | None:
 
 def executions_of(store: Store) -> Executions:
     """The verbs by which jobs are taken that stand in a queue. Raises TypeError for a store that has none."""
-    executions: Executions | None = getattr(store, "executions", None)
+    executions = capabilities(store).executions
     if executions is None:
         msg = f"a queue needs a store that keeps executions, such as PostgresStore(dsn, shared=True), and not {store!r}"
         raise TypeError(msg)
@@ -241,13 +277,13 @@ def without_store(core: Core, audit: float | None) -> tuple[Memory | None, Watch
 
 def asking_what_runs(store: Store, core: Core, writer: Writer) -> AskWhatRuns:
     """Return what has the store say which ticks of our jobs run, after all that was sent before."""
-    shares, sharing = core.jobs.shares, sharing_of(store)
+    shares, sharing = core.jobs.shares, capabilities(store).sharing
     if shares is None or sharing is None:
         return lambda answered: writer.submit(store.running, answered)
     return lambda answered: writer.submit(lambda: sharing.running(shares.all()), answered)
 
 
-def audit_of(store: Store | None, audit: Any) -> float | None:
+def audit_of(store: Store | None, audit: object) -> float | None:
     """How often the watchdog audits, in seconds; None: when it is asked to. Raises InvalidJob for what is no length."""
     if audit == "auto":
         return None if store is None or store.is_immediate else AUDIT_EVERY
@@ -263,7 +299,8 @@ def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[s
     if queue is not None and store is None:
         msg = "a queue needs a store, which knows the jobs: give store=PostgresStore(dsn, shared=True) too"
         raise TypeError(msg)
-    if of_fleet and (sharing_of(store) is None or lending_of(store) is None):
+    can = capabilities(store)
+    if of_fleet and (can.sharing is None or can.lending is None):
         name, units = next(iter(of_fleet.items()))
         msg = (
             f"limit {name!r} is fleet({units}), for all agents that share a store, and this one has none: "
@@ -275,21 +312,16 @@ def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[s
 
 def units_of(of_fleet: Mapping[str, int], rests: Rests, store: Store, core: Core, shards: Shards) -> Units | None:
     """Put together what borrows units of the fleet's limits. None: there are no such limits."""
-    lending = lending_of(store)
+    lending = capabilities(store).lending
     if not of_fleet or lending is None:
         return None
     writer = ThreadWriter(core.loop.call_soon)
-    of_shards: dict[str, Any] = {"holds_lease": shards.lease.is_held, "tried": partial(shards.ways.tried, "units")}
-    return Units(lending, of_fleet, rests=rests, writer=writer, core=core, **of_shards)
-
-
-def lending_of(store: Store | None) -> Lending | None:
-    """The verbs by which a store lends units of the fleet's limits. None: it does not."""
-    lending: Lending | None = getattr(store, "lending", None)
-    return lending
-
-
-def sharing_of(store: Store | None) -> Sharing | None:
-    """The verbs by which a store is shared with other agents. None: it is not, as most cannot be."""
-    sharing: Sharing | None = getattr(store, "sharing", None)
-    return sharing
+    return Units(
+        lending,
+        of_fleet,
+        rests=rests,
+        writer=writer,
+        core=core,
+        holds_lease=shards.lease.is_held,
+        tried=partial(shards.ways.tried, "units"),
+    )

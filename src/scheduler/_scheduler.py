@@ -69,6 +69,8 @@ class Scheduler(Running):
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
 
+    _kind_of_life: type[Lifespan] = Lifespan
+
     def __init__(
         self,
         limit: float = 500,
@@ -124,7 +126,7 @@ class Scheduler(Running):
         )
         self._policies = Policies()
         self._group: TaskGroup | None = None
-        self._life = self._lifespan(
+        self._life = self._kind_of_life(
             core=self._core,
             registry=self._registry,
             lifecycle=self._lifecycle,
@@ -133,9 +135,6 @@ class Scheduler(Running):
             blocked_after=some_seconds_of("blocked_after", blocked_after),
         )
         self._bind_to_process("Scheduler", "_life")
-
-    def _lifespan(self, **parts: Any) -> Lifespan:
-        return Lifespan(**parts)
 
     def add(
         self,

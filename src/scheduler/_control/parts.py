@@ -23,9 +23,10 @@ from typing import Any, Final, assert_never
 from attrs import evolve
 
 from schedule import ScheduleError
-from timerqueue import LifecycleError
+from timerqueue import Lifecycle, LifecycleError
 
-from .._jobs import APART, AskedRun, Call, Job, SomeSchedule, answer_together, args_of, schedule_of
+from .._jobs import APART, AskedRun, Call, Job, SomeSchedule, Tasks, answer_together, args_of, schedule_of
+from .._loop import Core
 from .._placement import EVERY_AGENT, OfAgent, OneOf, fits, read_part
 from .._plan import Start
 from .._values import Pause, Policy, SchedulerError
@@ -52,8 +53,8 @@ class PartedRegistry(Registry):
     _new: dict[str, OnConflict]
     """Ids of such jobs that were added before the store was read, and what is to become of parts in it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
+        super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._new = {}
         self._without_whole: dict[str, float] = {}
         """Ids of jobs of which parts are known and nothing else, and when that was seen."""

@@ -18,14 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from logging import DEBUG, ERROR, getLogger
-from typing import Any, Final
+from typing import Final
 
 from timerqueue import LifecycleError
 
 from .._control import Registry
 from .._jobs import Job
-from .._loop import Core
-from .._restore import Intake, Reconciler, leave_to_others
+from .._restore import RowParts, leave_to_others
 from .._starts import SKIPPED
 from .._values import DispatchStatistics
 from ..queues import Place, Queue, Tick
@@ -67,15 +66,14 @@ class Dispatch:
         queue: Queue,
         executions: Executions,
         held: Held,
-        core: Core,
+        rows: RowParts,
         registry: Registry,
         *,
         carry_out: CarryOut,
         store_line: Line,
         queue_line: Line,
-        reconciler: Reconciler,
-        intake: Intake,
     ) -> None:
+        core = rows.core
         self.queue = queue
         self.executions = executions
         self._held = held
@@ -87,15 +85,19 @@ class Dispatch:
         self._registry = registry
         self.puts = Puts(queue, core, queue_line)
         self.fitting = Fitting(queue, executions, held, self.puts, core)
-        lines: dict[str, Any] = {
-            "fitting": self.fitting,
-            "store_line": store_line,
-            "reconciler": reconciler,
-            "intake": intake,
-        }
-        self.fetching = Fetching(executions, held, core, carry_out=carry_out, **lines)
+        self.fetching = Fetching(
+            executions, held, rows, carry_out=carry_out, fitting=self.fitting, store_line=store_line
+        )
         self.stays = Stays(held, core, queue)
-        self.taking = Taking(executions, held, self.puts, core, on_taking=self.stays.begin, **lines)
+        self.taking = Taking(
+            executions,
+            held,
+            self.puts,
+            rows,
+            on_taking=self.stays.begin,
+            fitting=self.fitting,
+            store_line=store_line,
+        )
         self.missing = 0
         """Executions that an audit has put again."""
         self._is_over = False

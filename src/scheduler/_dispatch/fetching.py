@@ -16,8 +16,7 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from .._loop import Core
-from .._restore import Intake, Lost, Reconciler, let_go_of
+from .._restore import Lost, RowParts, let_go_of
 from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest, where_of
 from .fitting import Fitting
 from .held import Held, Hold, is_being_removed
@@ -41,22 +40,20 @@ class Fetching:
         self,
         executions: Executions,
         held: Held,
-        core: Core,
+        rows: RowParts,
         *,
         carry_out: CarryOut,
         fitting: Fitting,
         store_line: Line,
-        reconciler: Reconciler,
-        intake: Intake,
     ) -> None:
         self._carry_out = carry_out
         self._fitting = fitting
         self._executions = executions
         self._held = held
-        self._core = core
+        self._core = rows.core
         self._store_line = store_line
-        self._reconciler = reconciler
-        self._intake = intake
+        self._reconciler = rows.reconciler
+        self._intake = rows.intake
 
     def fetch(self, requests: Iterable[StoredRequest]) -> None:
         """Have these carried out, of jobs that nobody has. They are durable.

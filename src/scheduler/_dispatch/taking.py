@@ -16,8 +16,7 @@ from logging import getLogger
 from typing import Final, assert_never
 
 from .._jobs import Job
-from .._loop import Core
-from .._restore import Intake, Lost, Reconciler, let_go_of
+from .._restore import Lost, RowParts, let_go_of
 from ..queues import Delivery, Kind
 from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken, where_of
 from .fitting import Fitting
@@ -48,13 +47,11 @@ class Taking:
         executions: Executions,
         held: Held,
         puts: Puts,
-        core: Core,
+        rows: RowParts,
         *,
         on_taking: Callable[[], object],
         fitting: Fitting,
         store_line: Line,
-        reconciler: Reconciler,
-        intake: Intake,
     ) -> None:
         self.dropped = dict.fromkeys(NotTaken, 0)
         self.taken = self.without_task = self.duplicates = 0
@@ -64,11 +61,11 @@ class Taking:
         self._held = held
         self._puts = puts
         self._fitting = fitting
-        self._core = core
+        self._core = rows.core
         self._on_taking = on_taking
         self._store_line = store_line
-        self._reconciler = reconciler
-        self._intake = intake
+        self._reconciler = rows.reconciler
+        self._intake = rows.intake
         self._wanted: list[Delivery] = []
         """Deliveries that are to be taken next."""
         self._asked: list[Delivery] = []

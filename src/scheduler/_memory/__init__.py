@@ -14,7 +14,7 @@ from .memory import Memory
 from .polling import Polling
 from .rejoining import Rejoining
 from .requests import Requests
-from .shards import Shards
+from .shards import ShardParts, Shards
 from .writer import InlineWriter, ThreadWriter, Writer
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Record",
     "Rejoining",
     "Requests",
+    "ShardParts",
     "Shards",
     "ThreadWriter",
     "Writer",

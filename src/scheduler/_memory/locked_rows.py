@@ -13,7 +13,7 @@ from logging import getLogger
 from typing import Final
 
 from .._loop import Core
-from ..stores import Batch, Store, StoreError
+from ..stores import Batch, Store, StoreError, capabilities
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -28,7 +28,7 @@ class LockedRows:
     """The parts of one scheduler's batches that wait for locked rows. `go_on`: sends what is sealed, if that can go."""
 
     def __init__(self, store: Store, writer: Writer, core: Core, go_on: Callable[[], object]) -> None:
-        self._find: Callable[[list[Batch]], set[str]] | None = getattr(store, "locked", None)
+        self._find = capabilities(store).locked
         self._writer = writer
         self._journal = core.journal
         self._queue = core.queue

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from logging import getLogger
-from typing import Any, Final
+from typing import Final
 
 from anyio.abc import TaskGroup
 
-from ..stores import Shares, Sharing, StoreError, StoreUnavailable, View
-from .shards import Shards
+from ..stores import StoreError, StoreUnavailable, View
+from .shards import ShardParts, Shards
 
 logger = getLogger(__name__)
 
@@ -29,15 +29,13 @@ class Membership(Shards):
 
     def __init__(
         self,
-        sharing: Sharing,
-        shares: Shares,
+        parts: ShardParts,
         *,
         on_lease: Callable[[bool], object],
         on_burial: Callable[[], object],
         on_view: Callable[[View], object],
-        **parts: Any,
     ) -> None:
-        super().__init__(sharing, shares, **parts)
+        super().__init__(parts)
         self._tell_lease = on_lease
         self._tell_burial = on_burial
         self._tell_view = on_view

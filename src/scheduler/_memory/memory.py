@@ -25,8 +25,7 @@ from .._control import PartedRegistry
 from .._dispatch import Dispatch, QueueAudit
 from .._journal import Flushed, Sealed
 from .._lending import Units
-from .._loop import Core
-from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
+from .._restore import NOTHING_LOST, Lost, RowParts
 from .._starts import REMOVED
 from .._values import Backoff, DispatchStatistics, DuplicateJob, StoreStatistics
 from ..stores import (
@@ -78,13 +77,10 @@ class Memory:
         self,
         store: Store,
         writer: Writer,
+        rows: RowParts,
         *,
-        core: Core,
         registry: PartedRegistry,
         commits: Commits,
-        crashes: Crashes,
-        reconciler: Reconciler,
-        intake: Intake,
         polling: Polling,
         shards: Shards | None = None,
         sharing: Sharing | None = None,
@@ -98,15 +94,15 @@ class Memory:
         self.audit = audit
         self.units = units
         self._sharing = sharing
-        self.reconciler = reconciler
+        self.reconciler = rows.reconciler
         self.polling = polling
         self._commits = commits
-        self._journal = core.journal
-        self.crashes = crashes
+        self._journal = rows.core.journal
+        self.crashes = rows.crashes
         self._writer = writer
-        self._core = core
+        self._core = rows.core
         self._registry = registry
-        self.intake = intake
+        self.intake = rows.intake
         self._flushes: dict[Flushed, None] = {}
         """Calls of `flush` that wait."""
         self._is_called = Lock()

@@ -25,8 +25,7 @@ from attrs import evolve
 from timerqueue import LifecycleError
 
 from .._journal import Noted
-from .._loop import Core
-from .._restore import Intake, Reconciler
+from .._restore import RowParts
 from .._starts import in_slices
 from ..stores import (
     MOST_REQUESTS,
@@ -67,11 +66,9 @@ class Polling:
         self,
         store: Store,
         writer: Writer,
+        rows: RowParts,
         *,
-        core: Core,
         commits: Commits,
-        reconciler: Reconciler,
-        intake: Intake,
         every: float,
         sharing: Sharing | None = None,
         beside: Writer | None = None,
@@ -80,11 +77,11 @@ class Polling:
     ) -> None:
         self._store = store
         self._writer = writer
-        self._core = core
+        self._core = core = rows.core
         self._journal = core.journal
         self._commits = commits
-        self._reconciler = reconciler
-        self._intake = intake
+        self._reconciler = rows.reconciler
+        self._intake = rows.intake
         self._every = every
         self._sharing = sharing
         self._beside = beside

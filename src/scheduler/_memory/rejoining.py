@@ -16,9 +16,8 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from .._jobs import AskedRun, Job
-from .._loop import Core
 from .._plan import instant_of
-from .._restore import Intake, Reconciler, let_go_of
+from .._restore import RowParts, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
 from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError, StoreTakenOver
 from .commits import Commits
@@ -43,24 +42,22 @@ class Rejoining:
         self,
         store: Store,
         hint: Callable[[], None],
+        writer: Writer,
+        rows: RowParts,
+        *,
+        commits: Commits,
         sharing: Sharing,
         shares: Shares,
-        writer: Writer,
-        *,
-        core: Core,
-        commits: Commits,
-        reconciler: Reconciler,
-        intake: Intake,
     ) -> None:
         self._store = store
         self._hint = hint
         self._sharing = sharing
         self._shares = shares
         self._writer = writer
-        self._core = core
+        self._core = rows.core
         self._commits = commits
-        self._reconciler = reconciler
-        self._intake = intake
+        self._reconciler = rows.reconciler
+        self._intake = rows.intake
 
     async def let_go(self) -> None:
         """Have no job any more that others have, too."""

@@ -20,11 +20,11 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
+from attrs import frozen
 
 from .._lease import Belief, Lease, Ways
-from .._loop import Core
 from .._plan import instant_at
-from .._restore import Crashes, Intake, Reconciler
+from .._restore import RowParts
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves, Unplaced
 from .._values import AgentJoined, AgentLost
 from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, StoreUnavailable, View
@@ -43,46 +43,47 @@ TO_SERVE: Final = ("commits", "shards", "rests", "claims")
 """The ways without which jobs of ours stand still for ever. Without units, only jobs with a limit do."""
 
 
-class Shards:
-    """The shards of one scheduler. `on_news` is called when others have changed rows, or the store does not answer: in
-    the lease's thread.
+@frozen(eq=False, kw_only=True)
+class ShardParts:
+    """The parts of one scheduler that shards need. `on_news`: called in the lease's thread when others have changed
+    rows, or the store does not answer.
     """
+
+    sharing: Sharing
+    shares: Shares
+    rows: RowParts
+    commits: Commits
+    rejoining: Rejoining
+    belief: Belief
+    ways: Ways
+    on_news: Callable[[], object]
+
+
+class Shards:
+    """The shards of one scheduler."""
 
     leaves_ticks = True
     """A tick that is due may be left to whoever has its shard next."""
 
-    def __init__(
-        self,
-        sharing: Sharing,
-        shares: Shares,
-        *,
-        core: Core,
-        commits: Commits,
-        crashes: Crashes,
-        reconciler: Reconciler,
-        intake: Intake,
-        rejoining: Rejoining,
-        belief: Belief,
-        ways: Ways,
-        on_news: Callable[[], object],
-    ) -> None:
-        self._rejoining = rejoining
-        self._sharing = sharing
-        self._shares = shares
+    def __init__(self, parts: ShardParts) -> None:
+        core = parts.rows.core
+        self._rejoining = parts.rejoining
+        self._sharing = parts.sharing
+        self._shares = parts.shares
         self._core = core
-        self._commits = commits
-        self._belief = belief
-        self._heard_since = belief.heard_since
+        self._commits = parts.commits
+        self._belief = parts.belief
+        self._heard_since = parts.belief.heard_since
         self.lease = Lease(
-            sharing,
-            belief,
+            parts.sharing,
+            parts.belief,
             seen=self._seen,
             lost=self._lost,
             failed=self._failed,
             buried=self._buried,
             clock=core.clock,
         )
-        self._tell_news = on_news
+        self._tell_news = parts.on_news
         core.runs.marks.rely_on(self.lease.is_sure, self._is_alone)
         core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=self.leaves_ticks)
         self._one_at_a_time = anyio.CapacityLimiter(1)
@@ -95,26 +96,17 @@ class Shards:
         """In which turn of the lease the view was asked for."""
         self._is_settled = False
         """The others know that we have read the store, and stay. Else none of them gives us anything."""
-        self.ways = ways
+        self.ways = parts.ways
         self._is_cut_off = False
         """Others can do what we cannot: a way of ours to the store is closed."""
         self._is_leaving = False
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
         self._unplaced = Unplaced()
-        moves = Moves(core, shares)
+        moves = Moves(core, parts.shares)
         self._ask = moves.ask
-        self._arrivals = Arrivals(
-            sharing,
-            moves,
-            self._go_on,
-            ways.tried,
-            core=core,
-            crashes=crashes,
-            reconciler=reconciler,
-            intake=intake,
-        )
-        self._departures = Departures(sharing, moves, core, lambda: self.lease.turns)
+        self._arrivals = Arrivals(parts.sharing, moves, self._go_on, parts.ways.tried, parts.rows)
+        self._departures = Departures(parts.sharing, moves, core, lambda: self.lease.turns)
 
     async def join(self) -> list[int]:
         """Claim what is ours and nobody has, before anything is read. Return all that we have.

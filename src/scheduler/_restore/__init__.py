@@ -10,5 +10,16 @@ from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job
 from .elsewhere import leave_to_others, let_go_of
 from .intake import Intake
 from .reconciler import Reconciler
+from .row_parts import RowParts
 
-__all__ = ["NOTHING_LOST", "Crashes", "Intake", "Lost", "Reconciler", "leave_to_others", "let_go_of", "lost_by_job"]
+__all__ = [
+    "NOTHING_LOST",
+    "Crashes",
+    "Intake",
+    "Lost",
+    "Reconciler",
+    "RowParts",
+    "leave_to_others",
+    "let_go_of",
+    "lost_by_job",
+]

@@ -21,8 +21,8 @@ from attrs import define, field
 
 from .._jobs import shard_of_job
 from .._journal import Noted, known_row
-from .._loop import Core, LongWork
-from .._restore import Crashes, Intake, Lost, Reconciler, lost_by_job
+from .._loop import LongWork
+from .._restore import Lost, RowParts, lost_by_job
 from .._starts import REMOVED
 from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards, View
 from .moves import Moves
@@ -72,21 +72,17 @@ class Arrivals:
         moves: Moves,
         again: Callable[[], object],
         tried: Callable[[str, Exception | None], object],
-        *,
-        core: Core,
-        crashes: Crashes,
-        reconciler: Reconciler,
-        intake: Intake,
+        rows: RowParts,
     ) -> None:
         self._sharing = sharing
         self._moves = moves
         self._again = again
         self._tried = tried
-        self._core = core
-        self._journal = core.journal
-        self._crashes = crashes
-        self._reconciler = reconciler
-        self._intake = intake
+        self._core = rows.core
+        self._journal = rows.core.journal
+        self._crashes = rows.crashes
+        self._reconciler = rows.reconciler
+        self._intake = rows.intake
         self._line = anyio.CapacityLimiter(1)
         """Of the rests of parts, one question at a time, beside those that cannot wait."""
         self._rests: dict[anyio.CancelScope, anyio.Event] = {}

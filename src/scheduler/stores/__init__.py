@@ -55,6 +55,7 @@ from ._sharing import (
     View,
 )
 from ._store import (
+    Capabilities,
     Opened,
     Store,
     StoreBusy,
@@ -66,6 +67,7 @@ from ._store import (
     StoreUnreachable,
     StoreUnusable,
     Unstorable,
+    capabilities,
 )
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
@@ -100,6 +102,7 @@ __all__ = [
     "Audience",
     "Audited",
     "Batch",
+    "Capabilities",
     "Changes",
     "Decide",
     "Doubt",
@@ -153,6 +156,7 @@ __all__ = [
     "Vote",
     "Voting",
     "Wish",
+    "capabilities",
     "chosen",
     "labels_of",
     "lack_text",

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -13,7 +13,11 @@ from attrs import frozen
 from timerqueue import LifecycleError
 
 from .._values import SchedulerError
+from ._executions import Executions
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._sharing import Sharing
+from ._units import Lending
+from ._voting import Voting
 
 
 class StoreError(SchedulerError):
@@ -142,3 +146,37 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of everything. Does not raise. Closing again changes nothing."""
+
+
+Locked = Callable[[Sequence[Batch]], set[str]]
+"""Return the ids of the jobs that these batches write and of which another session has locked a row. The thread that
+commits calls it. Raises what a Store raises."""
+
+
+@frozen(kw_only=True)
+class Capabilities:
+    """The abilities of one store beyond the ten verbs of `Store`. None: it lacks that one.
+
+    Each is an attribute of the store, or a method, of the same name. Nobody looks for it but `capabilities`.
+    """
+
+    sharing: Sharing | None = None
+    """The verbs by which nodes share the store: of `PostgresStore(dsn, shared=True)`."""
+    lending: Lending | None = None
+    """The verbs by which units of limits are lent to these nodes: of the same."""
+    voting: Voting | None = None
+    """The verbs by which these nodes vote: of the same."""
+    executions: Executions | None = None
+    """The verbs of next starts that stand in a queue: of PostgresStore and MemoryStore."""
+    locked: Locked | None = None
+    """Which jobs wait for another session's lock: of PostgresStore."""
+
+
+def capabilities(store: object) -> Capabilities:
+    """Find what a store can do beyond the ten verbs. No store, None, can do nothing."""
+    sharing: Sharing | None = getattr(store, "sharing", None)
+    lending: Lending | None = getattr(store, "lending", None)
+    voting: Voting | None = getattr(store, "voting", None)
+    executions: Executions | None = getattr(store, "executions", None)
+    locked: Locked | None = getattr(store, "locked", None)
+    return Capabilities(sharing=sharing, lending=lending, voting=voting, executions=executions, locked=locked)

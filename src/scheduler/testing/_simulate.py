@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from heapq import heappop
 from importlib import import_module
 from typing import Any, Final
@@ -176,9 +177,10 @@ class _Clock(ManualClock):
 class _SimulatedLife(Lifespan):
     """A life that says when all that it could end has ended."""
 
-    def __init__(self, **parts: Any) -> None:
-        super().__init__(**parts)
-        self.has_wound_down = anyio.Event()
+    @cached_property
+    def has_wound_down(self) -> anyio.Event:
+        """Set when all that it could end has ended."""
+        return anyio.Event()
 
     async def _wind_down(self) -> tuple[str, ...]:
         cut_off = await super()._wind_down()
@@ -189,11 +191,13 @@ class _SimulatedLife(Lifespan):
 class _Simulated(Scheduler):
     """A scheduler that lives such a life."""
 
-    life: _SimulatedLife
+    _kind_of_life = _SimulatedLife
 
-    def _lifespan(self, **parts: Any) -> Lifespan:
-        self.life = _SimulatedLife(**parts)
-        return self.life
+    @property
+    def life(self) -> _SimulatedLife:
+        """The life that it has."""
+        assert isinstance(self._life, _SimulatedLife)
+        return self._life
 
 
 @define

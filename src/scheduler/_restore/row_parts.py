@@ -1,0 +1,20 @@
+"""The parts that make jobs of a store's rows. Whatever reads rows is handed them as a whole."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from .._loop import Core
+from .crashes import Crashes
+from .intake import Intake
+from .reconciler import Reconciler
+
+
+@frozen(eq=False)
+class RowParts:
+    """The parts of one scheduler that a row goes through: made sound, made a job, and told of its crashes."""
+
+    core: Core
+    intake: Intake
+    reconciler: Reconciler
+    crashes: Crashes
