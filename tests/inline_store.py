@@ -1,6 +1,6 @@
 """A store that answers at once, and is not known to: as a server on a machine that has nothing else to do."""
 
-from scheduler._memory import InlineWriter
+from scheduler._commits import InlineWriter
 from scheduler.stores.memory import MemoryStore
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue, boottime
 
+from ._commits import Commits, InlineWriter, ThreadWriter, Writer
 from ._control import PartedRegistry
 from ._dispatch import Dispatch, Held, QueueAudit
 from ._jobs import JobList, Tasks, some_seconds_of
@@ -16,8 +17,6 @@ from ._lease import Belief, Ways
 from ._lending import Units
 from ._loop import Core, Loop, Turn
 from ._memory import (
-    Commits,
-    InlineWriter,
     Membership,
     Memory,
     Polling,
@@ -25,8 +24,6 @@ from ._memory import (
     Requests,
     ShardParts,
     Shards,
-    ThreadWriter,
-    Writer,
 )
 from ._plan import Timeline
 from ._restore import Crashes, Intake, Reconciler, RowParts

@@ -18,6 +18,7 @@ from typing import Final
 import anyio
 from attrs import define
 
+from .._commits import Writer, in_turn
 from .._loop import Core
 from .._plan import instant_at
 from .._values import Audit, AuditEnded, AuditStarted
@@ -25,7 +26,6 @@ from ..queues import QueueUnavailable
 from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
 from .dispatch import Dispatch
 from .fitting import Wheres
-from .line import Line, answer_of
 from .looking import EVERY as LOOK_EVERY, Looking
 
 logger = getLogger(__name__)
@@ -43,7 +43,7 @@ FOREVER: Final = 2**62
 class QueueAudit:
     """The audits of one scheduler's queue. Lives on the loop."""
 
-    def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Line, queue_line: Line) -> None:
+    def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
         self._dispatch = dispatch
         self._store_line = store_line
         self._queue_line = queue_line
@@ -138,11 +138,11 @@ class QueueAudit:
 
     async def _audit(self, counts: _Found) -> None:
         dispatch = self._dispatch
-        await answer_of(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
+        await in_turn(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
         now_us = self._now_us()
         orphans = 0
         for part in range(PARTS):
-            audited = await answer_of(self._store_line, partial(self._audit_part, part, now_us, counts))
+            audited = await in_turn(self._store_line, partial(self._audit_part, part, now_us, counts))
             if audited is not None:
                 found, wheres = audited
                 counts.add(found)
@@ -181,7 +181,7 @@ class QueueAudit:
         read = self._dispatch.fitting.read
         while True:
             with self._dispatch.puts.reading():
-                rows, wheres = await answer_of(self._store_line, partial(read, partial(waiting, after=after)))
+                rows, wheres = await in_turn(self._store_line, partial(read, partial(waiting, after=after)))
                 await see(rows, wheres)
             if len(rows) < PAGE:
                 return

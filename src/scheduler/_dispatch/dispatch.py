@@ -22,6 +22,7 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
+from .._commits import Writer
 from .._control import Registry
 from .._jobs import Job
 from .._restore import RowParts, leave_to_others
@@ -41,7 +42,6 @@ from ..stores import (
 from .fetching import CarryOut, Fetching
 from .fitting import Fitting, Wheres
 from .held import Held, Hold
-from .line import Line
 from .next_execution import due_elsewhere, next_execution
 from .puts import Puts
 from .stays import Stays
@@ -70,8 +70,8 @@ class Dispatch:
         registry: Registry,
         *,
         carry_out: CarryOut,
-        store_line: Line,
-        queue_line: Line,
+        store_line: Writer,
+        queue_line: Writer,
     ) -> None:
         core = rows.core
         self.queue = queue

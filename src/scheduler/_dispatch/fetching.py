@@ -16,11 +16,11 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
+from .._commits import Writer
 from .._restore import Lost, RowParts, let_go_of
 from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest, where_of
 from .fitting import Fitting
 from .held import Held, Hold, is_being_removed
-from .line import Line
 
 AGAIN: Final = 1.0
 """Seconds after which a job is fetched again whose release is on its way to the store."""
@@ -44,7 +44,7 @@ class Fetching:
         *,
         carry_out: CarryOut,
         fitting: Fitting,
-        store_line: Line,
+        store_line: Writer,
     ) -> None:
         self._carry_out = carry_out
         self._fitting = fitting

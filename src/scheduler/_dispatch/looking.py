@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from .._commits import Writer, in_turn
 from .._loop import Core
 from ..queues import Place, Position, Standing, Tick, delay_of
 from ..stores import SCHEDULED, Execution
 from .dispatch import Dispatch
 from .fitting import Wheres
-from .line import Line, answer_of
 
 EVERY: Final = 5.0
 """Seconds from one look for what is overdue to the next."""
@@ -37,7 +37,7 @@ LONGEST_DELAY: Final = 2**32 - 1
 class Looking:
     """The looks of one scheduler at its queue. Lives on the loop; the store and the queue are asked in their lines."""
 
-    def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Line, queue_line: Line) -> None:
+    def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
         self._dispatch = dispatch
         self._core = core
         self._store_line = store_line
@@ -53,7 +53,7 @@ class Looking:
         executions = self._dispatch.executions
         with self._dispatch.puts.reading():
             waiting = partial(executions.waiting, SCHEDULED, before_us=before_us, after=after, limit=AT_ONCE)
-            rows, wheres = await answer_of(self._store_line, partial(self._dispatch.fitting.read, waiting))
+            rows, wheres = await in_turn(self._store_line, partial(self._dispatch.fitting.read, waiting))
             self._after = (rows[-1].due_us, rows[-1].job_id) if len(rows) == AT_ONCE else FIRST
             if rows:
                 await self.look(rows, wheres)
@@ -69,7 +69,7 @@ class Looking:
             for row in rows
             if row.instance is not None and row.number is not None
         ]
-        positions = await answer_of(self._queue_line, lambda: self._dispatch.queue.look(places))
+        positions = await in_turn(self._queue_line, lambda: self._dispatch.queue.look(places))
         now_us = self._now_us()
         wrong: list[tuple[Tick, Place | None]] = [
             (tick, None if position is None or position.is_forgotten else place)

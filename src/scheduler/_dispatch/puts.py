@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from timerqueue import LifecycleError
 
+from .._commits import Writer
 from .._loop import Core
 from ..queues import Place, Queue, Tick
 from ..stores import Placed
-from .line import Line
 
 logger = getLogger(__name__)
 
@@ -34,7 +34,7 @@ LONGEST_WAY: Final = 60.0
 class Puts:
     """The puts of one scheduler. `here`: executions that stand in this process, as the queue would not have them."""
 
-    def __init__(self, queue: Queue, core: Core, queue_line: Line) -> None:
+    def __init__(self, queue: Queue, core: Core, queue_line: Writer) -> None:
         self.here: set[Key] = set()
         self._on_way: dict[Key, float] = {}
         """Since when, by the clock that is never set."""

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from typing import Final, assert_never
 
+from .._commits import Writer
 from .._jobs import Job
 from .._restore import Lost, RowParts, let_go_of
 from ..queues import Delivery, Kind
 from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken, where_of
 from .fitting import Fitting
 from .held import GivenBack, Held, Hold, is_being_removed
-from .line import Line
 from .puts import Puts
 
 logger = getLogger(__name__)
@@ -51,7 +51,7 @@ class Taking:
         *,
         on_taking: Callable[[], object],
         fitting: Fitting,
-        store_line: Line,
+        store_line: Writer,
     ) -> None:
         self.dropped = dict.fromkeys(NotTaken, 0)
         self.taken = self.without_task = self.duplicates = 0

@@ -9,7 +9,6 @@ thread, but for the checks of what is about to be stored, which are made in the 
 
 from .aside import Aside
 from .definition import stored_job
-from .gathering import FULL, Gathering
 from .journal import Journal
 from .noted import Noted
 from .pending import MOST_JOBS, ended_tick, missed_tick
@@ -31,11 +30,9 @@ from .sealed import Flushed, Sealed
 from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
 __all__ = [
-    "FULL",
     "MOST_JOBS",
     "Aside",
     "Flushed",
-    "Gathering",
     "Journal",
     "Noted",
     "Reading",

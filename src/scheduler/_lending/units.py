@@ -18,10 +18,11 @@ from contextlib import suppress
 from functools import partial
 from logging import getLogger
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Final
 
 from timerqueue import LifecycleError, Rests, Timer
 
+from .._commits import Writer
 from .._loop import Core
 from .._runs import Run
 from .._values import Cause
@@ -45,16 +46,6 @@ EVERY: Final = 1.0
 
 MOST: Final = 100
 """So many of a line are told apart when they wish."""
-
-
-class Writer(Protocol):
-    """Who asks the store, one call after another."""
-
-    def submit(self, call: Callable[[], Any], done: Callable[[Any, Exception | None], object]) -> None:
-        """Carry it out, and tell `done` on the loop. Returns at once."""
-
-    def close(self, wait: float, let_go: Callable[[], object]) -> bool:
-        """Take no more calls, and wait so many seconds for those that were taken."""
 
 
 class Units:

@@ -21,6 +21,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
+from .._commits import Commits, Writer, in_turn
 from .._control import PartedRegistry
 from .._dispatch import Dispatch, QueueAudit
 from .._journal import Flushed, Sealed
@@ -43,10 +44,8 @@ from ..stores import (
     StoreUnavailable,
     Unstorable,
 )
-from .commits import Commits
 from .polling import Polling
 from .shards import Shards
-from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
 

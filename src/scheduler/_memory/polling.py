@@ -24,6 +24,7 @@ from attrs import evolve
 
 from timerqueue import LifecycleError
 
+from .._commits import Commits, Writer
 from .._journal import Noted
 from .._restore import RowParts
 from .._starts import in_slices
@@ -38,10 +39,8 @@ from ..stores import (
     StoredRequest,
     StoredState,
 )
-from .commits import Commits
 from .requests import Requests, Unheeded
 from .rereading import Rereading, pauses_to_follow
-from .writer import Writer
 
 logger = getLogger(__name__)
 

@@ -15,14 +15,13 @@ from typing import Final
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
+from .._commits import Commits, Writer, in_turn
 from .._jobs import AskedRun, Job
 from .._plan import instant_of
 from .._restore import RowParts, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
 from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError, StoreTakenOver
-from .commits import Commits
 from .rereading import pauses_to_follow
-from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
 

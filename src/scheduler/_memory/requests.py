@@ -18,6 +18,7 @@ from logging import getLogger
 from typing import assert_never
 from weakref import WeakValueDictionary
 
+from .._commits import Writer
 from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
 from .._journal import sound_tick
@@ -26,7 +27,6 @@ from .._plan import instant_of
 from .._restore import Reconciler
 from .._values import DuplicateJob, MissedReason, Outcome, RunEnded, RunMissed
 from ..stores import RUNNING, Act, Answer, Sharing, StoredJob, StoredRequest, StoredTick
-from .writer import Writer
 
 logger = getLogger(__name__)
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
+from .._commits import Writer
 from .._journal import Noted
 from .._loop import Core
 from ..stores import Changes, Store, StoredJob, StoredPause, StoredState
-from .writer import Writer
 
 logger = getLogger(__name__)
 

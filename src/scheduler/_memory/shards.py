@@ -22,13 +22,13 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import frozen
 
+from .._commits import Commits
 from .._lease import Belief, Lease, Ways
 from .._plan import instant_at
 from .._restore import RowParts
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves, Unplaced
 from .._values import AgentJoined, AgentLost
 from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, StoreUnavailable, View
-from .commits import Commits
 from .rejoining import RETRY, Rejoining
 
 logger = getLogger(__name__)

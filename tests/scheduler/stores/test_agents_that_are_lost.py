@@ -12,7 +12,7 @@ from kit import PATIENCE, settle, until, wait_until
 from proxy import Proxy
 from schedule import Every
 from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
-from scheduler._memory.commits import RETRY
+from scheduler._commits.commits import RETRY
 from scheduler.stores import Batch, StoredPause
 from scheduler.stores.postgres import PostgresStore
 

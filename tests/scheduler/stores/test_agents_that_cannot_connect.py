@@ -15,7 +15,8 @@ from kit import until
 from proxy import Proxy
 from schedule import Every
 from scheduler import AgentLost, Scheduler, current_run
-from scheduler._memory import commits, shards
+from scheduler._commits import commits
+from scheduler._memory import shards
 from scheduler._values import Backoff
 from scheduler.stores import StoreUnavailable, StoreUnreachable
 

@@ -7,7 +7,8 @@ import pytest
 
 from kit import PATIENCE, until
 from scheduler import SchedulerError, StoreDown, StoreUp
-from scheduler._memory import commits, memory
+from scheduler._commits import commits
+from scheduler._memory import memory
 from scheduler.stores import StoreUnusable
 
 

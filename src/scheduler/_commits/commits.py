@@ -19,7 +19,7 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from .._journal import FULL, MOST_JOBS, Gathering, Sealed
+from .._journal import MOST_JOBS, Sealed
 from .._loop import Core
 from .._plan import AT_ONCE, instant_at
 from .._values import Backoff, Outcome, StoreDown, StoreUp
@@ -36,6 +36,7 @@ from ..stores import (
     StoreUnreachable,
     Unstorable,
 )
+from .gathering import FULL, Gathering
 from .locked_rows import LockedRows
 from .pruning import Pruning
 from .writer import Writer

@@ -5,7 +5,7 @@ from bisect import bisect_right
 import pytest
 from hypothesis import given, strategies as st
 
-from scheduler._journal.gathering import FEW, LATEST, LOOK, MANY, SOON, Gathering, between_batches
+from scheduler._commits.gathering import FEW, LATEST, LOOK, MANY, SOON, Gathering, between_batches
 
 
 class Play:

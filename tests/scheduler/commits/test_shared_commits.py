@@ -5,7 +5,7 @@ import pytest
 from inline_store import InlineStore, ask_inline
 from kit import nothing
 from scheduler import Scheduler
-from scheduler._journal import FULL
+from scheduler._commits import FULL
 
 
 @pytest.fixture

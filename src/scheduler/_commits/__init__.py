@@ -1,0 +1,14 @@
+"""How what the journal has noted gets into the store.
+
+Commits send it, batch after batch, and act on the answers. Gathering says how long a batch is kept open, Pruning when
+history is cut, and LockedRows what waits for other sessions. A Writer carries out calls that wait, one after another.
+
+Knows no other node and no queue. Lives on the loop's thread, but
+for the calls of a store that waits, which a Writer makes in a thread of its own.
+"""
+
+from .commits import Commits
+from .gathering import FULL
+from .writer import InlineWriter, ThreadWriter, Writer, in_turn
+
+__all__ = ["FULL", "Commits", "InlineWriter", "ThreadWriter", "Writer", "in_turn"]
