@@ -7,7 +7,6 @@ from inspect import cleandoc
 
 import click
 from prose import paragraphs, sentence
-
 from scheduler.agent.cli import cli
 
 
