@@ -124,21 +124,21 @@ async def test_heartbeat_loader_gives_up_in_the_end(agent, file, monkeypatch, ca
 
 async def test_heartbeat_loader_is_waited_for_no_longer_than_its_timeout(agent, file, monkeypatch, caplog):
     """Then the target is checked without its past, which does not come back later."""
-    monkeypatch.setattr(recall, "PATIENCE", 1.0)  # a busy machine has the other one read in that time too
+    monkeypatch.setattr(recall, "PATIENCE", 0.05)
     store, display = SlowFor(SQLiteStore(file), "first"), Watcher()
     async with anyio.create_task_group() as group:
         group.start_soon(agent, store, display)
         await display.checked_once["first"].wait()
         store.may_answer.set()
-    assert display.changes == ["first"]
-    assert display.stood == {"second": Status.UP}
-    assert "cannot be read, so it begins anew: no answer within 1 s" in caplog.text
+    assert "first" in display.changes
+    assert "first" not in display.stood
+    assert "what was known of 'first' cannot be read, so it begins anew: no answer within 0.05 s" in caplog.text
 
 
 async def test_what_a_store_said_that_could_not_tell_is_why_its_targets_begin_anew(agent, file, monkeypatch, caplog):
     """It has answered, and says what is wrong: that the time is over is no news."""
     monkeypatch.setattr(recall, "WAITS", (30.0, 30.0))
-    monkeypatch.setattr(recall, "PATIENCE", 0.05)
+    monkeypatch.setattr(recall, "PATIENCE", 2.0)  # in which the store says it, on a busy machine too
     store, display = broken(file, fail_on=range(1, 100), error=StoreUnavailable("too many connections")), Watcher()
     assert await agent(store, display) == 0
     assert "what was known of 'first' cannot be read, so it begins anew: too many connections" in caplog.text

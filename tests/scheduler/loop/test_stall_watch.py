@@ -31,6 +31,11 @@ def block(told):
         time.sleep(0.01)
 
 
+def stalls(events, where):
+    """Return the reports of stalls whose stack shows this: a busy machine may hold the loop elsewhere, too."""
+    return [report for report in events.of(LoopBlocked) if where in report.stack]
+
+
 @pytest.fixture
 def told(monkeypatch):
     """Is set as soon as the watch has told of a stall."""
@@ -49,9 +54,9 @@ async def test_a_job_that_blocks_the_loop_is_reported_with_its_stack(events, tol
         s.listen(events)
         s.add(blocks, "@every 1h", id="bad", start="now")
         s.add(anyio.sleep, "@every 1h", id="good", args=(0,), start="now")
-        await until(lambda: events.of(LoopBlocked) and len(events.of(RunEnded)) == 2)
-    (report,) = [each for each in events.of(LoopBlocked) if each.job_id == "bad"]  # a busy machine may block, too
-    assert report.seconds == pytest.approx(0.02)
+        await until(lambda: stalls(events, "in block") and len(events.of(RunEnded)) == 2)
+    (report,) = stalls(events, "in block")
+    assert (report.job_id, report.seconds) == ("bad", pytest.approx(0.02))
     assert "block(told)" in report.stack
     assert set(events.outcomes()) == {Outcome.SUCCEEDED}
 
@@ -61,8 +66,8 @@ async def test_an_inline_function_that_blocks_is_reported_too(events, told):
     async with Scheduler(blocked_after="20ms") as s:
         s.listen(events)
         s.add(block, "@every 1h", id="bad", start="now", inline=True, args=(told,))
-        await until(lambda: events.of(LoopBlocked))
-    assert events.of(LoopBlocked)[0].job_id == "bad"
+        await until(lambda: stalls(events, "in block"))
+    assert stalls(events, "in block")[0].job_id == "bad"
 
 
 async def blocks(told):
@@ -102,9 +107,9 @@ async def is_reported_in_its_name(events, told, culprit):
     async with Scheduler(blocked_after="20ms") as s:
         s.listen(events)
         s.add(culprit, "@every 1h", id="bad", start="now", args=(told,))
-        await until(lambda: "bad" in {each.job_id for each in events.of(LoopBlocked)} and events.of(RunEnded))
-    (report,) = [each for each in events.of(LoopBlocked) if each.job_id == "bad"]
-    assert "in block" in report.stack
+        await until(lambda: stalls(events, "in block") and events.of(RunEnded))
+    (report,) = stalls(events, "in block")
+    assert report.job_id == "bad"
 
 
 @pytest.mark.parametrize("culprit", [in_a_task_group, called_from_a_thread])
@@ -136,10 +141,9 @@ async def test_a_schedule_that_blocks_is_reported_without_a_job(events, told):
     async with Scheduler(blocked_after="100ms") as s:
         s.listen(events)
         s.add(lambda: None, Slow(), id="any")
-        await until(lambda: events.of(LoopBlocked))
-    (report,) = events.of(LoopBlocked)
+        await until(lambda: stalls(events, "in next"))
+    (report,) = stalls(events, "in next")
     assert report.job_id is None
-    assert "Slow" in report.stack or "in next" in report.stack
 
 
 async def test_code_beside_the_scheduler_is_reported_once_for_each_time(events, told):
@@ -150,13 +154,13 @@ async def test_code_beside_the_scheduler_is_reported_once_for_each_time(events, 
             block(told)
             time.sleep(0.06)  # noqa: ASYNC251 - to block is the point
             told.clear()
-            await until(lambda: len(events.of(LoopBlocked)) == times)  # noqa: B023 - it ends in this round
-    assert [report.job_id for report in events.of(LoopBlocked)] == [None, None]
+            await until(lambda: len(stalls(events, "in block")) >= times)  # noqa: B023 - it ends in this round
+    assert [report.job_id for report in stalls(events, "in block")] == [None, None]
 
 
 async def test_waiting_is_not_blocking(events):
     """Neither a run that sleeps, nor one in a thread, nor many short ones in a row."""
-    async with Scheduler(blocked_after="100ms") as s:  # a busy machine holds a loop up for 20
+    async with Scheduler(blocked_after="500ms") as s:  # a busy machine holds a loop up for 100
         s.listen(events)
         gate = anyio.Event()
         done = threading.Event()
@@ -167,7 +171,7 @@ async def test_waiting_is_not_blocking(events):
         s.add(gate.wait, "@every 1h", id="sleeps", start="now")
         s.add(thread, "@every 1h", id="thread", start="now")
         s.add(anyio.sleep, "@every 1ms", id="many", args=(0,))
-        await until(lambda: len(events.outcomes("many")) >= 150)
+        await until(lambda: len(events.outcomes("many")) >= 750)
         gate.set()
         done.set()
     assert events.of(LoopBlocked) == []
@@ -175,14 +179,14 @@ async def test_waiting_is_not_blocking(events):
 
 async def test_many_short_subtasks_of_one_run_are_not_blocking(events):
     """They share a place in the pool, and each of them lets go soon."""
-    async with Scheduler(blocked_after="200ms") as s:  # in all they take many times as long
+    async with Scheduler(blocked_after="500ms") as s:  # in all they take longer
         s.listen(events)
 
         async def short():
             sum(range(10_000))
 
         async def parent():
-            return [Subtask(short) for _ in range(6_000)]
+            return [Subtask(short) for _ in range(8_000)]
 
         s.add(parent, "@every 1h", id="many", start="now")
         await until(lambda: events.outcomes("many"))
@@ -212,11 +216,11 @@ import anyio.lowlevel
 from scheduler import LoopBlocked, Scheduler
 
 async def main():
-    async with Scheduler(blocked_after="50ms") as s:
+    async with Scheduler(blocked_after="300ms") as s:
         s.listen(lambda event: print(event, flush=True) if isinstance(event, LoopBlocked) else None)
         print("up", flush=True)
         await anyio.to_thread.run_sync(input)
-        await anyio.sleep(0.1)
+        await anyio.sleep(0.4)
 
 anyio.run(main)
 """
@@ -230,7 +234,7 @@ def test_a_process_that_was_stopped_has_not_blocked():
     ) as process:
         assert process.stdout.readline() == "up\n"
         process.send_signal(signal.SIGSTOP)
-        time.sleep(0.3)
+        time.sleep(0.7)
         process.send_signal(signal.SIGCONT)
         out, _ = process.communicate("\n", timeout=PATIENCE)
     assert (out, process.returncode) == ("", 0)

@@ -194,6 +194,7 @@ class Smtp(threading.Thread):
         self.refuses = {}
         self.taken = []
         self.is_silent = False
+        self.was_silent = threading.Event()
         self.floods = {}
         """Lines that go on and on before the answer to a command; to "greeting", and to "." after a message."""
         self.flooded = 0
@@ -210,6 +211,7 @@ class Smtp(threading.Thread):
 
     def talk(self, stream):
         if self.is_silent:
+            self.was_silent.set()
             stream.read()
             return
         envelope = []
@@ -323,8 +325,10 @@ async def test_a_server_that_hangs_is_left_when_the_time_is_over(smtp):
     """The thread ends, and the next message has its chance."""
     smtp.is_silent = True
     made = email(smtp)
-    with anyio.move_on_after(0.2):
-        await send(made)
+    async with anyio.create_task_group() as group:
+        group.start_soon(send, made)
+        await until(smtp.was_silent.is_set)
+        group.cancel_scope.cancel()
     smtp.is_silent = False
 
     async def is_free():

@@ -144,8 +144,10 @@ async def test_a_url_that_is_a_secret_is_shown_by_its_host_alone(hook):
 async def test_nothing_stays_open_when_it_is_cut_off(serve, answers):
     """A receiver that says nothing holds a connection for no longer than the timeout."""
     silent = await serve(answers.silent)
-    with anyio.move_on_after(0.1):
-        await send(channel(url=f"http://127.0.0.1:{silent.port}/"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(send, channel(url=f"http://127.0.0.1:{silent.port}/"))
+        await silent.connected.wait()
+        group.cancel_scope.cancel()
     await silent.all_closed.wait()
     assert silent.connections == 1
 
