@@ -7,7 +7,8 @@ from inspect import cleandoc
 
 import click
 from prose import paragraphs, sentence
-from scheduler.agent.cli import cli
+
+from uptime_agent.cli import cli
 
 
 def command_line_page() -> str:

@@ -6,8 +6,8 @@
 `Cron` reads crontab expressions. `parse` makes each of them from text. Combine them with `|`, `.between()` and
 `.except_(Window(...))`.
 
-For schedules of your own: `utc` takes an instant or refuses it, `LAST_INSTANT` is the last one that there is, and
-`shown` is a value as errors show it.
+A schedule of your own calls `utc` for an instant of the caller, which it may refuse. `LAST_INSTANT` is the end of
+time. `shown` is a value as errors show it.
 """
 
 from pathlib import Path as _Path

@@ -13,10 +13,9 @@ from itertools import islice
 from attrs import define
 
 from .._jobs import Job, JobList
-from .._loop import Core
+from .._loop import Core, SlicedChanges
 from .._plan import FirstStart, Start
 from .conflict import OnConflict
-from .renewals import Renewals
 
 
 @define
@@ -41,7 +40,7 @@ class Early:
         self._by_id: dict[str, EarlyJob] = {}
         self._asked: list[Callable[[], object]] = []
         """Calls that wait for their jobs to begin, in this order."""
-        self.renewals = Renewals(core.loop)
+        self.renewals = SlicedChanges(core.loop)
 
     def __len__(self) -> int:
         return len(self._by_id)

@@ -3,12 +3,13 @@ a loop that stands still.
 
 A turn brings plain jobs the short way and all others the long way, which is one decision and so one file. It knows no
 store and no handle. `Loop.call` is how other threads hand over what they want done. LongWork is for what concerns many
-jobs.
+jobs, and SlicedChanges changes many jobs a few at a time.
 """
 
 from .core import Core
 from .long_work import LongWork
 from .loop import Loop
+from .sliced_changes import SlicedChanges
 from .stall import StallWatch
 from .turn import Turn
 
@@ -16,6 +17,7 @@ __all__ = [
     "Core",
     "LongWork",
     "Loop",
+    "SlicedChanges",
     "StallWatch",
     "Turn",
 ]

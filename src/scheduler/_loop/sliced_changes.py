@@ -12,8 +12,9 @@ from typing import Final
 from timerqueue import LifecycleError
 
 from .._jobs import Job
-from .._loop import LongWork, Loop
 from .._plan import AT_ONCE
+from .long_work import LongWork
+from .loop import Loop
 
 MAX_JOBS: Final = 100
 """Jobs of a piece, however little time they take."""
@@ -21,7 +22,7 @@ MAX_JOBS: Final = 100
 Call = Callable[[], object]
 
 
-class Renewals:
+class SlicedChanges:
     """The jobs of one scheduler that are about to change. On the loop, but for `put` and `begin`."""
 
     def __init__(self, loop: Loop) -> None:
