@@ -16,7 +16,7 @@ def command_line_page() -> str:
     return "\n\n".join(
         [
             "# Reference: command line",
-            "[The command line](../agent.md#commands) shows what you do with these commands.",
+            "[The command line](../agent/command-line.md) shows what you do with these commands.",
             "## Exit codes",
             exit_codes(cli.epilog or ""),
             "## For all commands",

@@ -60,14 +60,14 @@ _TABLES: Final = {
     "hosts": "fixed addresses of names, as in `/etc/hosts`",
     "network": "how the agent tells that it is offline itself. Name targets near and far, of which one always answers",
     "fleet": "this agent shares its store, which is in PostgreSQL, with others: see "
-    "[agents that share](agent.md#agents-that-share). The table may be empty",
+    "[agents that share](fleet.md#agents-in-a-fleet). The table may be empty",
     "defaults": "what holds for each `[[check]]` that does not say otherwise",
     "check": "what is checked, how and when",
     "group": "targets that are one thing for those who use them, with an incident of its own. All channels are told",
     "maintenance": "when targets are not checked, and nobody is told of them",
     "notify": "by which rules people are told",
     "push": "where targets report to",
-    "heartbeat": "where the agent reports that it is well: see [its own watcher](agent.md#its-own-watcher)",
+    "heartbeat": "where the agent reports that it is well: see [there](agent/hardening.md#a-watcher-for-the-agent)",
     "metrics": "where what probes of PostgreSQL find is kept, and for how long: see "
     "[where it is kept](watching-postgres.md#where-it-is-kept)",
     "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
@@ -203,7 +203,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         "store",
         store_place(file.parent, environment),
         beside(file),
-        "where history is kept: see [what it remembers](agent.md#what-it-remembers). By default in a SQLite file "
+        "where history is kept: see [what it remembers](agent/storage.md). By default in a SQLite file "
         "beside the configuration, named after it and ending in `.db`",
     )
     fleet = read_fleet(_table(top, "fleet"), environment)
@@ -218,8 +218,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         "targets",
         reach,
         ANYWHERE,
-        "which addresses checks may connect to at all: see [what may be asked](agent.md#what-may-be-asked). By default "
-        "any",
+        "which addresses checks may connect to: see [there](agent/hardening.md#which-addresses-may-be-asked). "
+        "By default any",
     )
     network = read_network(_table(top, "network"))
     for each in network.probes:

@@ -244,7 +244,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         labels,
         (),
         "names of checks and groups through whose targets this one is reached: see [targets behind others]"
-        "(agent.md#targets-behind-others)",
+        "(agent/status.md#targets-behind-others)",
     )
     quorum = read_quorum(section)
     is_enabled = section.take("enabled", boolean, True, "whether it is checked at all")  # noqa: FBT003 - the default

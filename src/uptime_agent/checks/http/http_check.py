@@ -232,15 +232,17 @@ HTTP: Final = Kind(
         ),
         "contains": Option(text, "must be in the body, as far as the body is read"),
         "not_contains": Option(text, "must not be in the body, as far as the body is read"),
-        "json": Option(json_expectations, "what must hold in the body, or a list of that. See [JSON](agent.md#json)"),
+        "json": Option(
+            json_expectations, "what must hold in the body, or a list of that. See [JSON](agent/checks.md#json)"
+        ),
         "regex": Option(
             regex,
-            "must be found in the first 64 KiB of the body. See [regular expressions](agent.md#regular-expressions)",
+            "must be found in the first 64 KiB of the body: see [expressions](agent/checks.md#regular-expressions)",
         ),
         "redirects": Option(
             whole(0, MOST_REDIRECTS),
             "how many redirects to follow. Never from https to http. Headers are sent only to the origin of `url`. See "
-            "[redirects](agent.md#redirects)",
+            "[redirects](agent/hardening.md#redirects)",
             0,
         ),
         "redirect_targets": Option(

@@ -37,7 +37,7 @@ def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
         _tables,
         [],
         "what is asked one after another, in place of `url`. The check is up if all steps are. See [several "
-        "steps](agent.md#several-steps)",
+        "steps](agent/checks.md#several-steps)",
     )
     steps: list[Step] = []
     for position, table in enumerate(tables):

@@ -94,7 +94,8 @@ TCP: Final = Kind(
         "send": Option(text, "is sent as soon as the connection stands"),
         "expect": Option(text, "must be among the first 64 KiB that come"),
         "dialogue": Option(
-            dialogue, "what is said and expected, in place of `send` and `expect`. See [dialogues](agent.md#dialogues)"
+            dialogue,
+            "what is said and expected, in place of `send` and `expect`. See [dialogues](agent/checks.md#dialogues)",
         ),
         "tls": Option(boolean, "whether the connection begins with TLS", False),  # noqa: FBT003 - the default
         **certificates.OPTIONS,
