@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from .fleet_commands import audit, doctor, explain, fleet, metrics, tables
+from .commands.fleet import audit, doctor, explain, fleet, metrics, tables
+from .commands.worker import worker
 from .migration import WithJobs
 from .options import Duration, Place, Zone, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
-from .worker import worker
 
 if TYPE_CHECKING:
     from .config import Config, StorePlace
@@ -275,8 +275,8 @@ def notify_() -> None:
 @click.pass_obj
 def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     """Send a test message over CHANNEL of the configuration FILE. Exit code 1 if it was not taken."""
+    from .commands.trial import tried
     from .config import read_config
-    from .trial import tried
 
     text, code = tried(config_or_end(lambda: read_config(file, os.environ)), channel, verbosity)
     end(text, code) if code else print_lines([text])

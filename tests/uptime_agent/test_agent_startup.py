@@ -34,7 +34,12 @@ def test_what_checks_nothing_imports_no_checks(args):
 def test_help_imports_next_to_nothing_of_the_agent():
     """What a command needs comes when it runs."""
     ours = {name for name in imported("--help") if name.startswith("uptime_agent.")}
-    commands = {"uptime_agent.cli", "uptime_agent.fleet_commands", "uptime_agent.worker"}
+    commands = {
+        "uptime_agent.cli",
+        "uptime_agent.commands",
+        "uptime_agent.commands.fleet",
+        "uptime_agent.commands.worker",
+    }
     commands |= {"uptime_agent.migration", "uptime_agent.migration.command"}
     assert ours == {*commands, "uptime_agent.options", "uptime_agent.output"}
 

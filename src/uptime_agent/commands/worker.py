@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Duration, Place, Tasks, tasks_or_end
-from .output import BAD_USAGE, end, refuse
+from ..options import Duration, Place, Tasks, tasks_or_end
+from ..output import BAD_USAGE, end, refuse
 
 if TYPE_CHECKING:
     from scheduler import Scheduler
 
-    from .config import StorePlace
+    from ..config import StorePlace
 
 
 @click.command()
@@ -60,8 +60,8 @@ def worker(  # noqa: PLR0917 - the options, in their order
 
     from scheduler import SchedulerError, StoreError
 
-    from .logs import log_to_stderr
-    from .text import Redactor
+    from ..logs import log_to_stderr
+    from ..text import Redactor
 
     log_to_stderr(verbosity, Redactor(store.secrets))
     found = tasks_or_end(tasks)
@@ -129,7 +129,7 @@ async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> Non
 
     from scheduler import SchedulerStarted
 
-    from .signals import listen_to_signals
+    from ..signals import listen_to_signals
 
     scheduler = make()
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import Duration, now_here
-from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, refuse
+from ..options import Duration, now_here
+from ..output import BAD_USAGE, FAILED, config_or_end, end, print_lines, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from scheduler.queues import Queue
 
-    from .config import Config, StorePlace
+    from ..config import Config, StorePlace
 
 
 def _read(file: Path) -> Config:
-    from .config import read_config
+    from ..config import read_config
 
     return config_or_end(lambda: read_config(file, os.environ))
 
@@ -39,8 +39,8 @@ def doctor(words: tuple[str, ...]) -> None:
     """
     from scheduler import StoreError
 
+    from ..tables import TablesUnread
     from .checkup import check_up, check_up_store
-    from .tables import TablesUnread
 
     if len(words) > len(("TARGET", "FILE")):
         raise click.UsageError("give a TARGET and the FILE, or the FILE alone")
@@ -68,8 +68,8 @@ def explain(target: str, file: Path, *, as_json: bool) -> None:
     Scopes lie within one another: the server, its cluster, group and all servers of the tables, [probes] of the file,
     and what is built in. The innermost one that sets a value has the last word.
     """
-    from .probing import explained, explained_in_json, server_of
-    from .tables import TablesUnread
+    from ..probing import explained, explained_in_json, server_of
+    from ..tables import TablesUnread
 
     config = _read(file)
     try:
@@ -88,8 +88,8 @@ def tables(file: Path, owner: str | None, *, as_sql: bool) -> None:
 
     They say which PostgreSQL servers are probed, and how. The agent itself only reads them.
     """
-    from .libpq import read_dsn
-    from .tables import TablesUnread, make_tables, sql_of
+    from ..libpq import read_dsn
+    from ..tables import TablesUnread, make_tables, sql_of
 
     place = _read(file).tables
     if place is None:
@@ -116,9 +116,9 @@ def metrics(words: tuple[str, ...], last: float | None, database: str | None, *,
 
     Counters are shown as rates, each from the sample before. The agent may run meanwhile.
     """
-    from .postgres import StoreUnavailable
-    from .probing import found_by, found_in_json, found_lines, stock, stock_in_json, stock_lines
-    from .text import Redactor
+    from ..postgres import StoreUnavailable
+    from ..probing import found_by, found_in_json, found_lines, stock, stock_in_json, stock_lines
+    from ..text import Redactor
 
     if len(words) > len(("TARGET", "PROBE", "FILE")):
         raise click.UsageError("give a TARGET, a PROBE and the FILE, or fewer of them")
@@ -156,8 +156,8 @@ def fleet(where: str, *, as_json: bool) -> None:
     from scheduler import StoreError
     from scheduler.stores import NoTables
 
-    from .config import store_place
-    from .show import fleet_in_json, fleet_lines
+    from ..config import store_place
+    from ..show import fleet_in_json, fleet_lines
 
     place = store_place(Path(), os.environ)(where) if "://" in where else _read(Path(where)).store
     if place.dsn is None:
@@ -190,8 +190,8 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
     from scheduler import SchedulerError, StoreError, audit_store
     from scheduler.stores import NoTables
 
-    from .config import store_place
-    from .show import audit_in_json, audit_lines
+    from ..config import store_place
+    from ..show import audit_in_json, audit_lines
 
     place = store_place(Path(), os.environ)(where) if "://" in where else _read(Path(where)).store
     if place.dsn is None:
@@ -217,7 +217,7 @@ def _instead(command: str, place: StorePlace, schemas: Iterable[str]) -> str:
     """Say which command asks the store in the first of these schemas. Without secrets it can be copied as it stands."""
     from urllib.parse import quote
 
-    from .text import masked
+    from ..text import masked
 
     first, dsn = next(iter(schemas), None), place.dsn or ""
     url = f"{masked(dsn) if place.secrets else dsn}{'&' if '?' in dsn else '?'}schema={quote(first or '')}"

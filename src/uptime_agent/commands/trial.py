@@ -6,12 +6,12 @@ import anyio
 
 from timerqueue import SystemClock
 
-from .checks import Resolver
-from .config import Config
-from .logs import log_to_stderr
-from .notify import Means, Undelivered, sent_test
-from .text import Redactor
-from .toml import suggestion
+from ..checks import Resolver
+from ..config import Config
+from ..logs import log_to_stderr
+from ..notify import Means, Undelivered, sent_test
+from ..text import Redactor
+from ..toml import suggestion
 
 
 def tried(config: Config, channel: str, verbosity: int) -> tuple[str, int]:

@@ -11,12 +11,12 @@ import anyio
 
 from timerqueue import SystemClock
 
-from .checks import Resolver
-from .config import Config, StorePlace
-from .postgres import CATALOGUE, examine
-from .probing import server_of
-from .show import risks
-from .text import Redactor, printable
+from ..checks import Resolver
+from ..config import Config, StorePlace
+from ..postgres import CATALOGUE, examine
+from ..probing import server_of
+from ..show import risks
+from ..text import Redactor, printable
 
 
 def check_up(config: Config, name: str) -> tuple[list[str], bool]:
