@@ -25,6 +25,7 @@ from timerqueue import LifecycleError
 from .._commits import Writer
 from .._control import Registry
 from .._jobs import Job
+from .._plan import us_of
 from .._restore import RowParts, leave_to_others
 from .._starts import SKIPPED
 from .._values import DispatchStatistics
@@ -42,7 +43,7 @@ from ..stores import (
 from .fetching import CarryOut, Fetching
 from .fitting import Fitting, Wheres
 from .held import Held, Hold
-from .next_execution import due_elsewhere, next_execution
+from .next_execution import due_elsewhere, left_out, next_execution
 from .puts import Puts
 from .stays import Stays
 from .taking import Taking, is_idle
@@ -141,9 +142,13 @@ class Dispatch:
         for job_id in list(batch.states):
             hold, job = self._held.by_id.get(job_id), self._jobs.find(job_id)
             if hold is not None and job is not None:
-                if job.left_out_us is not None and not job.is_due_by_hand:  # whoever takes it next would run it late
-                    batch.states[job_id] = batch.states[job_id]._replace(next_us=None, next_of=None)
+                state = batch.states[job_id]
+                is_left_out = job.left_out_us is not None and not job.is_due_by_hand
+                if is_left_out:  # nobody is to run it late
+                    batch.states[job_id] = state._replace(next_us=None, next_of=None)
                 self._plan(batch, job, hold, skips=job_id in skipped, is_owed=job_id in owed)
+                if is_left_out and job_id in batch.states:
+                    batch.states[job_id] = left_out(state)
         gone = [job_id for job_id, row in batch.jobs.items() if row is None] + list(batch.finished)
         for job_id in gone:
             if job_id in self._held.by_id and self._jobs.find(job_id) is None:
@@ -163,6 +168,7 @@ class Dispatch:
             return
         hold.gives_back |= is_to_begin
         waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
+        waits_here = waits_here or self._is_pause_over(job, hold)
         leaves = (is_idle(job) and not waits_here) or (self._is_over and not job.runs)
         if leaves and not hold.gives_back and not job.is_paused:
             is_owed = is_owed or job.owed is not None  # it has come with the job, and rests, or came at the stop
@@ -178,6 +184,11 @@ class Dispatch:
             self._core.queue.disarm(job)
             leave_to_others(job)
             self._release(batch, job.id)
+
+    def _is_pause_over(self, job: Job, hold: Hold) -> bool:
+        """Whether the job's pause ends in the next turn of the loop: its execution was the end of that."""
+        until = None if job.sparse is None or job.paused_by is None else job.paused_by.until
+        return until is not None and us_of(until) <= max(self._now_us(), hold.due_us or 0)
 
     def _can_wait(self, job: Job, hold: Hold, due_us: int | None) -> bool:
         """Whether the plan can wait until the job leaves: nearly all do at once, and a near start planned sooner

@@ -18,9 +18,10 @@ from timerqueue import LifecycleError
 
 from .._commits import Writer
 from .._restore import Lost, RowParts, let_go_of
-from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest, where_of
+from ..stores import SCHEDULED, Act, Executions, Fetched, NotTaken, StoredRequest, where_of
 from .fitting import Fitting
 from .held import Held, Hold, is_being_removed
+from .next_execution import after_pause
 
 AGAIN: Final = 1.0
 """Seconds after which a job is fetched again whose release is on its way to the store."""
@@ -97,7 +98,7 @@ class Fetching:
             if self._is_leaving(job_id, answer.due_us):
                 self._fetch_again(requests)
                 return
-            self._take_up(job_id, answer)
+            self._take_up(job_id, answer, is_resumed=any(each.act == Act.RESUME.value for each in requests))
         else:
             logger.debug("job %r is not fetched: %s", job_id, answer.value)
         job = self._core.jobs.find(job_id)
@@ -131,7 +132,7 @@ class Fetching:
             self._held.strays.setdefault(job_id, Hold(taken_us, taken_us=taken_us))
             self._core.journal.flush(lambda _lost: None)
 
-    def _take_up(self, job_id: str, fetched: Fetched) -> None:
+    def _take_up(self, job_id: str, fetched: Fetched, *, is_resumed: bool) -> None:
         """Let a job go on here that nobody has had."""
         taken, live = fetched.taken, fetched.live
         row, state = self._intake.job(taken.job), self._intake.state(taken.state)
@@ -140,11 +141,17 @@ class Fetching:
             return
         if row.id in self._held.by_id:
             return
+        due_us = None if live is None else live.due_us
+        state, left_out_us = after_pause(row, state, due_us, is_resumed=is_resumed)
         hold = self._held.by_id[row.id] = Hold(fetched.due_us, taken_us=fetched.due_us, is_fetched=True)
         if live is not None:
             hold.planned = (live.due_us, live.schedule)
             hold.placed_us = live.due_us if live.status == SCHEDULED else None
-            if state is not None and state.next_us is not None and state.next_us < live.due_us:
+            is_behind = state is not None and state.next_us is not None and state.next_us < live.due_us
+            if state is not None and is_behind and row.paused is None:
                 state = state._replace(next_us=live.due_us)  # what was due before was paused
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
         self._reconciler.take_over(row, state, lost)
+        job = self._core.jobs.find(job_id)
+        if job is not None and left_out_us is not None:
+            self._core.starts.left_out.go_on(job, left_out_us)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from schedule import ScheduleError, parse
 from timerqueue import UnknownLimit
 
@@ -9,6 +11,31 @@ from .._control import Updates
 from .._plan import Timeline
 from .._values import SchedulerError
 from ..stores import Execution, Planned, Standing, StoredJob, StoredState
+
+LEFT_OUT: Final = "(left out by a pause)"
+"""In the place of the schedule that gave a next start: a pause leaves that start out, and those after it."""
+
+
+def left_out(state: StoredState) -> StoredState:
+    """The state of a paused job that is left, whose next start is the first that the pause leaves out."""
+    return state._replace(next_of=LEFT_OUT)
+
+
+def after_pause(
+    row: StoredJob, state: StoredState | None, due_us: int | None, *, is_resumed: bool = False
+) -> tuple[StoredState | None, int | None]:
+    """Where a job stands that comes with the execution of `due_us`, and the first start that a pause has left out: for
+    a pause that is over. `is_resumed`: it has just ended.
+    """
+    if state is None or state.next_us is None:
+        return state, None
+    is_marked = state.next_of == LEFT_OUT
+    if row.paused is not None:
+        return (state._replace(next_of=row.schedule) if is_marked else state), None
+    has_passed = due_us is not None and state.next_us < due_us
+    if not is_marked and not (is_resumed and has_passed):
+        return state, None
+    return state._replace(next_us=due_us, next_of=row.schedule), state.next_us
 
 
 def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now_us: int) -> Planned | None:

@@ -22,6 +22,7 @@ from ..queues import Delivery, Kind
 from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken, where_of
 from .fitting import Fitting
 from .held import GivenBack, Held, Hold, is_being_removed
+from .next_execution import after_pause
 from .puts import Puts
 
 logger = getLogger(__name__)
@@ -231,10 +232,15 @@ class Taking:
         self.taken += 1
         hold = self._held.by_id[job_id] = Hold(due_us, delivery, due_us)
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
-        state = _standing_at(due_us, row, self._intake.state(taken.state))
+        state, left_out_us = after_pause(row, self._intake.state(taken.state), due_us)
+        state = _standing_at(due_us, row, state)
         self._reconciler.take_over(row, state, lost)
         job = self._core.jobs.find(job_id)
-        if job is None or self._is_to_begin(job, due_us):
+        if job is None:
+            return
+        if left_out_us is not None:
+            self._core.starts.left_out.go_on(job, left_out_us)
+        if self._is_to_begin(job, due_us):
             return
         if _is_its_start(due_us, row, state) and not job.is_paused and job.floor is None and job.unfit is None:
             hold.due_us = self._core.starts.keep(job, due_us)  # another clock, version or schedule has planned it
@@ -290,7 +296,7 @@ def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -
 
 def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> StoredState | None:
     """Where a job stands that comes with the execution of that instant."""
-    if state is None or state.next_us is None:
+    if state is None or state.next_us is None or row.paused is not None:
         return state
     is_edited = state.next_of not in {None, row.schedule} and state.retry_at_us is None and not state.next_by_hand
     if state.next_us < due_us or is_edited:  # what was due before was paused, or somebody has skipped or replaced it

@@ -43,12 +43,27 @@ class LeftOut:
         """
         first_us = job.due_us if job.left_out_us is None else job.left_out_us
         job.left_out_us = None
-        if pause is None or first_us is None or first_us > now_us:
+        if pause is not None and first_us is not None:
+            self._tell(job, first_us, now_us, _why(pause))
+
+    def _tell(self, job: Job, first_us: int, until_us: int, why: str | None) -> None:
+        """Tell of the starts from the first one, if that has come by then."""
+        if first_us > until_us:
             return
-        last_us, count, is_exact = self._count(job, first_us, now_us)
+        last_us, count, is_exact = self._count(job, first_us, until_us)
         shift = self._timeline.shift(steady=job.planner.steady)
-        first_us, last_us = first_us + shift, last_us + shift
-        self._missed.miss(job, first_us, last_us, count, LEFT_OUT, is_exact=is_exact, why=_why(pause))
+        self._missed.miss(job, first_us + shift, last_us + shift, count, LEFT_OUT, is_exact=is_exact, why=why)
+
+    def go_on(self, job: Job, first_us: int) -> None:
+        """Take `first_us`, in UTC microseconds, for the first start that a pause has left out of a job that nobody had
+        meanwhile. If that pause is over, tell what it has left out until the next start. By which one nobody knows.
+        """
+        first_us -= self._timeline.shift(steady=job.planner.steady)
+        if job.is_paused:
+            job.left_out_us = first_us
+            return
+        now_us = self.now_us(job)
+        self._tell(job, first_us, now_us if job.due_us is None else min(now_us, job.due_us - 1), None)
 
     def settle_now(self, job: Job) -> None:
         """Tell what the job's pause has left out so far: its schedule, or its next start, is about to change."""
