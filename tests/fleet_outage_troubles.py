@@ -89,10 +89,9 @@ def promote_async(fleet, member, dice):
     last = fleet.members[-1]
     with fleet.standby() as standby:
         behind, joins = dice.choice(BEHIND), dice.random() < 0.5
-        lost = us_now()
+        lost = us_now()  # what is committed while the standby is being cut off may be lost already
         if behind:
             standby.fall_behind()
-            lost = us_now()
             if joins:
                 last.launch()
                 wait_until(lambda: fleet.has_joined(last))
