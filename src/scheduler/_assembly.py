@@ -11,7 +11,7 @@ from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue, bootti
 from ._commits import Commits, InlineWriter, ThreadWriter, Writer
 from ._control import PartedRegistry
 from ._dispatch import Dispatch, Held, QueueAudit
-from ._jobs import JobList, Tasks, some_seconds_of
+from ._jobs import Alone, JobList, Ownership, Tasks, some_seconds_of
 from ._journal import Journal
 from ._lease import Belief, Ways
 from ._lending import Units
@@ -39,9 +39,9 @@ AUDIT_EVERY: Final = 300.0
 
 
 def core_of(
-    clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float, shares: Shares | None = None
+    clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float, ownership: Ownership
 ) -> Core:
-    """Put together what runs jobs. `kill_after` in seconds. `shares`: of a store that others have, too."""
+    """Put together what runs jobs. `kill_after` in seconds. `ownership`: which stored jobs are ours."""
 
     def fire(batch: list[Alarm], now: float) -> None:
         turn.fire(batch, now)  # the queue is the first part that is made, and this the last
@@ -49,8 +49,8 @@ def core_of(
     queue = TimerQueue(clock=clock, fire=fire)
     listeners = Listeners()
     timeline = Timeline(clock)
-    jobs = JobList(shares)
-    journal = Journal(timeline, clock.monotonic, has_heirs=shares is not None)
+    jobs = JobList(ownership)
+    journal = Journal(timeline, clock.monotonic, has_heirs=ownership.is_shared)
     missed = MissedTicks(timeline, journal, listeners)
     floors = CrashFloors(timeline, clock.monotonic, missed)
     left_out = LeftOut(timeline, clock.monotonic, missed)
@@ -124,10 +124,10 @@ def memory_of(
     """Put together what deals with the store, and what audits all jobs, every `audit` seconds; None: when it is asked
     to. Raises TypeError for what is no Retention, and for a queue beside a store that has no executions.
     """
-    check_retention(retention)
     core.runs.marks.let_go_without(tasks.goes_without_store, waits=not store.is_immediate)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
-    sharing, shares = capabilities(store).sharing, core.jobs.shares
+    sharing, ours = capabilities(store).sharing, core.jobs.ownership
+    shares = ours if isinstance(ours, Shares) else None
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
     rows = RowParts(core, Intake(), Reconciler(registry, core, tasks, crashes), crashes)
     watchdog = Watchdog(core, audit, Records(core, crashes, rows.intake, asking_what_runs(store, core, writer)))
@@ -194,6 +194,7 @@ def commits_of(
     dispatch: Dispatch | None,
 ) -> Commits:
     """Put together what is sent to the store, and who is told what became of it."""
+    check_retention(retention)
     return Commits(
         store,
         writer,
@@ -226,7 +227,7 @@ def of_queue(
 ) -> tuple[Dispatch, QueueAudit]:
     """Put together what deals with a queue, in a line of its own. Raises TypeError for a store without executions."""
     core = rows.core
-    held = core.jobs.shares
+    held = core.jobs.ownership
     assert requests is not None
     assert isinstance(held, Held)
     queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
@@ -250,12 +251,12 @@ def check_retention(retention: Retention) -> None:
         raise TypeError(msg)
 
 
-def shares_of(store: Store | None, queue: Queue | None) -> Shares | None:
-    """Which jobs of a store are ours: those of our shards, those that come out of a queue, or (None) all of them."""
+def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
+    """Which jobs of a store are ours: those that come out of a queue, those of our shards, or all of them."""
     sharing = capabilities(store).sharing
     if queue is not None:
         return Held(sharing)
-    return None if sharing is None else Shares(sharing)
+    return Alone() if sharing is None else Shares(sharing)
 
 
 def executions_of(store: Store) -> Executions:
@@ -274,8 +275,8 @@ def without_store(core: Core, audit: float | None) -> tuple[Memory | None, Watch
 
 def asking_what_runs(store: Store, core: Core, writer: Writer) -> AskWhatRuns:
     """Return what has the store say which ticks of our jobs run, after all that was sent before."""
-    shares, sharing = core.jobs.shares, capabilities(store).sharing
-    if shares is None or sharing is None:
+    shares, sharing = core.jobs.ownership, capabilities(store).sharing
+    if not isinstance(shares, Shares) or sharing is None:
         return lambda answered: writer.submit(store.running, answered)
     return lambda answered: writer.submit(lambda: sharing.running(shares.all()), answered)
 

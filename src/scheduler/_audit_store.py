@@ -25,7 +25,7 @@ from timerqueue import Clock, Lifecycle, SystemClock, TaskPool, system_random
 from ._assembly import core_of
 from ._control import Registry
 from ._dispatch import QueueVisit, next_execution
-from ._jobs import Tasks
+from ._jobs import Alone, Tasks
 from ._plan import instant_of
 from .queues import Queue
 from .stores import LATE, LEASE, PARTS, Decide, Doubt, Doubted, FleetView, Visit
@@ -176,7 +176,7 @@ def _of_queue(store: Visited, visit: Visit, buried: tuple[str, ...], queue: Queu
 def _plan(clock: Clock) -> Decide:
     """Return what says which execution a job is to have that nobody has: a scheduler's parts, of which none runs."""
     pool = TaskPool(1, clock=clock)
-    core = core_of(clock, pool, system_random(), max_subtasks=1, kill_after=1.0)
+    core = core_of(clock, pool, system_random(), max_subtasks=1, kill_after=1.0, ownership=Alone())
     updates = Registry(core, Lifecycle("audit"), Tasks(has_store=True), has_store=True).updates
     timeline = core.timeline
     return lambda at: next_execution(at, updates, timeline, timeline.us(clock.monotonic(), steady=False))

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from schedule import Missed
 from timerqueue import Clock, Lifecycle, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import audit_of, core_of, memory_of, rests_of, shares_of, store_of, without_store
+from ._assembly import audit_of, core_of, memory_of, ownership_of, rests_of, store_of, without_store
 from ._control import OnConflict, PartedRegistry, SomeJob, fleet_of
 from ._jobs import (
     Handle as Job,
@@ -99,7 +99,7 @@ class Scheduler(Running):
             system_random() if random is None else random,
             max_subtasks=count_of("max_subtasks", max_subtasks),
             kill_after=seconds_of("kill_after", kill_after),
-            shares=shares_of(store, queue),
+            ownership=ownership_of(store, queue),
         )
         self._rests = rests_of(self._core, sizes.windows)
         self._listeners = self._core.listeners

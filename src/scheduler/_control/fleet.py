@@ -12,7 +12,7 @@ def fleet_of(jobs: JobList) -> FleetStatistics | None:
     """The agents with their shards, and how many of these jobs others have. None: the store is not shared, or nothing
     has been seen of them yet.
     """
-    view = None if jobs.shares is None else jobs.shares.view
+    view = jobs.ownership.view
     if view is None:
         return None
     owned = Counter(view.owners)

@@ -123,7 +123,7 @@ class PartedRegistry(Registry):
 
     def _of_agents(self, job: Job) -> Iterator[OfAgent]:
         """The parts that agents have by their names, of those that are there."""
-        view = None if self._jobs.shares is None else self._jobs.shares.view
+        view = self._jobs.ownership.view
         if job.policy.agents == EVERY_AGENT and view is not None:
             for peer in view.peers:
                 part = OfAgent(job.policy.where, peer.name)
@@ -246,7 +246,7 @@ class PartedRegistry(Registry):
 
     def see_whole(self, job: Job) -> None:
         """See to our own part of a job that every agent runs."""
-        view = None if self._jobs.shares is None else self._jobs.shares.view
+        view = self._jobs.ownership.view
         us = next((peer for peer in view.peers if peer.epoch == view.me), None) if view is not None else None
         if us is None or job.policy.agents != EVERY_AGENT or job.unfit is not None:
             return

@@ -241,7 +241,7 @@ class Registry(Verbs):
         jobs = list(drafts.by_id.values())
         if not jobs:
             return jobs
-        is_early = bool(drafts.rows) and (self.early.is_waiting or self._jobs.shares is not None)
+        is_early = bool(drafts.rows) and (self.early.is_waiting or self._jobs.ownership.is_shared)
         if is_early or self._pausing.pauses.any or not self._by_id.keys().isdisjoint(drafts.by_id):
             return [self._put_one(drafts, index, job, start, on_conflict) for index, job in enumerate(jobs)]
         self._by_id.update(drafts.by_id)
@@ -312,13 +312,11 @@ class Registry(Verbs):
     def _keep(self, job: Job, row: StoredJob | None, first: FirstStart, start: Start, on_conflict: OnConflict) -> None:
         """Let the job, which has begun, be stored. On the loop."""
         journal = self._core.journal
-        if self._jobs.shares is None:
-            journal.remember(job, row)
-        elif on_conflict == "replace":
+        if on_conflict == "replace":
             journal.replace(job, row)
         else:
             journal.add(job, row, on_conflict)
-        if self._jobs.shares is not None and not job.is_removed:
+        if not job.is_removed:
             self._see_whose(job, first, start)
 
     def _see_whose(self, job: Job, first: FirstStart, start: Start) -> None:

@@ -6,9 +6,9 @@ any thread; everything else happens on the loop's.
 """
 
 from .asked import AskedRun, answer_together
-from .call import awaited, call_of, check_args, on_the_loop
+from .call import NotLaunched, awaited, call_of, check_args, on_the_loop
 from .current import RUN, CurrentRun, current_run
-from .definition import Definition, Unfit
+from .definition import Call, Definition, Unfit
 from .handle import Job as Handle, JobChanges, SomeSchedule
 from .job import Attempt, Job
 from .job_list import JobList, shard_of_job
@@ -42,8 +42,8 @@ from .options import (
     text_of,
     until_of,
 )
+from .ownership import Alone, Ownership
 from .tasks import Tasks, decorated, name_of
-from .thread_call import Call, NotLaunched
 
 __all__ = [
     "APART",
@@ -53,6 +53,7 @@ __all__ = [
     "NO_KWARGS",
     "NO_TAGS",
     "RUN",
+    "Alone",
     "AskedRun",
     "Attempt",
     "Call",
@@ -65,6 +66,7 @@ __all__ = [
     "NextAttempt",
     "NotLaunched",
     "Owed",
+    "Ownership",
     "Policies",
     "SomeSchedule",
     "Tasks",

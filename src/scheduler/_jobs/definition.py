@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Protocol
 
 from attrs import frozen
 
 from .._values import Policy
 from ..stores import StoredJob
 from .options import DEFAULT, NO_KWARGS, NO_TAGS
-from .thread_call import Call
+
+Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
+"""From a callable and its arguments to the coroutine that does it."""
+
+
+class Lasting(Protocol):
+    """A call that may outlive the run that it works for: one in a thread, which nothing can stop."""
+
+    has_ended: bool
 
 
 @frozen

@@ -32,10 +32,9 @@ from .._values import (
 )
 from ..stores import StoredState, StoredTick
 from .asked import AskedRun
-from .definition import Definition, Unfit
+from .definition import Call, Definition, Lasting, Unfit
 from .handle import Job as Handle, JobChanges, SomeSchedule
 from .next_attempt import NextAttempt, Owed
-from .thread_call import Call, ThreadCall
 
 
 class Control(Protocol):
@@ -124,7 +123,7 @@ class Job(Alarm, Handle):
     again: Sparse[NextAttempt | None] = Sparse(None)  # at a tick that has failed
     stood: Sparse[StoredState | None] = Sparse(None)
     """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
-    threads: Sparse[list[ThreadCall] | None] = Sparse(None)
+    threads: Sparse[list[Lasting] | None] = Sparse(None)
     """Threads that outlived the run they worked for."""
     unfit: Sparse[Unfit | None] = Sparse(None)
     """Its row keeps it from running."""

@@ -7,8 +7,9 @@ from itertools import takewhile
 from threading import RLock
 
 from .._values import InvalidJob, JobNotFound, Policy
-from ..stores import Shares, shard_of
+from ..stores import shard_of
 from .job import Job
+from .ownership import Ownership
 
 
 def shard_of_job(job: Job) -> int:
@@ -23,12 +24,11 @@ def _nobody(whole: str) -> None:
 class JobList:
     """All jobs of a scheduler, in the order in which they were added. Any thread.
 
-    `by_id` is changed with `lock` held, and may be looked into without. `shares`: which of the stored jobs are ours,
-    where other agents have the rest; None: all are.
+    `by_id` is changed with `lock` held, and may be looked into without. `ownership`: which of the stored jobs are ours.
     """
 
-    def __init__(self, shares: Shares | None = None) -> None:
-        self.shares = shares
+    def __init__(self, ownership: Ownership) -> None:
+        self.ownership = ownership
         self.by_id: dict[str, Job] = {}
         self.lock = RLock()
         self._parts: dict[str, dict[str, None]] = {}
@@ -59,36 +59,37 @@ class JobList:
 
     def is_others(self, id: str, policy: Policy) -> bool:
         """Whether another agent has the stored job of that id. What runs in parts nobody has: its parts are had."""
-        if self.shares is None:
-            return False
-        return policy.agents is not None or not self.shares.holds(id, policy.place, policy.where)
+        ours = self.ownership
+        return not ours.holds(id, policy.place, policy.where) or (policy.agents is not None and ours.is_shared)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
         """Whether another agent is to have that job, which is added here. `at_once`: it has a start now."""
-        if self.shares is None or job.task is None:
+        if job.task is None:
             return False
-        policy = job.policy
-        return policy.agents is not None or not self.shares.begin(job.id, policy.place, policy.where, at_once=at_once)
+        policy, ours = job.policy, self.ownership
+        if policy.agents is not None and ours.is_shared:
+            return True
+        return not ours.begin(job.id, policy.place, policy.where, at_once=at_once)
 
     def is_asked_elsewhere(self, job: Job) -> bool:
         """Whether another agent has the job, and is to be asked for what concerns it."""
-        return job.is_elsewhere and not job.is_removed and self.shares is not None and self.shares.are_asked
+        return job.is_elsewhere and not job.is_removed and self.ownership.are_asked
 
     def agent_of(self, job: Job) -> str | None:
         """The name of the agent that has the job; None: no other could have it."""
-        if self.shares is None or job.task is None or job.policy.agents is not None:
+        if job.task is None or job.policy.agents is not None:
             return None
-        return self.shares.agent_of(job.id, job.policy.place, job.policy.where)
+        return self.ownership.agent_of(job.id, job.policy.place, job.policy.where)
 
     def check_placement(self, policy: Policy, *, is_stored: bool) -> None:
         """Raise InvalidJob for labels, or a number of agents, where none are looked at."""
-        where, agents, shares = policy.where, policy.agents, self.shares
+        where, agents, ours = policy.where, policy.agents, self.ownership
         if where is None and agents is None:
             return
         has_parts = agents is not None or policy.is_part
-        if is_stored and shares is not None and shares.know_labels and (shares.know_parts or not has_parts):
+        if is_stored and ours.know_labels and (ours.know_parts or not has_parts):
             return
-        if is_stored and shares is not None and shares.know_labels:
+        if is_stored and ours.know_labels:
             why = "one agent takes each start of a job that stands in a queue, and where= says among which"
         else:
             why = "it is for stored jobs of agents that share a store: PostgresStore(dsn, shared=True, labels={...})"
@@ -98,7 +99,7 @@ class JobList:
 
     def lacks(self, job: Job) -> str | None:
         """The labels that the job asks for and no agent has, as was seen last; None: it lacks none."""
-        where, view = job.policy.where, None if self.shares is None else self.shares.view
+        where, view = job.policy.where, self.ownership.view
         if where is None or view is None or not view.lacks(where):
             return None
         return None if job.policy.is_part and view.owner_of(shard_of_job(job)) else where

@@ -12,8 +12,8 @@ from attrs import frozen
 
 from .._values import InvalidJob, UnknownTask
 from .call import call_of
+from .definition import Call
 from .options import flag_of
-from .thread_call import Call
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -102,8 +102,8 @@ class Journal:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def add(self, job: Job, row: StoredJob | None, on_conflict: str) -> None:
-        """Note the definition of a new job, of a store that others have too. If one of them has added a job of that id
-        at this moment its row stays, until it is decided by `on_conflict` what comes of both.
+        """Note the definition of a new job. If others have the store too, and one of them has added a job of that id at
+        this moment, its row stays, until it is decided by `on_conflict` what comes of both.
         """
         if job.is_removed:
             return
@@ -112,17 +112,19 @@ class Journal:
         self.remember(job, row)
         if is_in_our_place:  # of one that is still to be removed
             self._replace(job)
-        else:
+        elif self.has_heirs:
             self.pending.added[job.id] = on_conflict
 
     def replace(self, job: Job, row: StoredJob | None = None) -> None:
-        """Note the definition of a job that has taken the place of another, of a store that others have too."""
+        """Note the definition of a job that has taken the place of another."""
         if job.is_removed:
             return
         self.remember(job, row)
         self._replace(job)
 
     def _replace(self, job: Job) -> None:
+        if not self.has_heirs:
+            return
         self.pending.pause(job.id, job_pause(job))
         if job.is_elsewhere:
             self.ask(job, Act.ANEW)

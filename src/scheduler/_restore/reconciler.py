@@ -328,7 +328,7 @@ class Reconciler:
 
     def _has_moved(self, job: Job, row: StoredJob) -> bool:
         """Whether the job is in another shard by now: somebody has changed its place, or its labels, in the row."""
-        if self._jobs.shares is None:
+        if not self._jobs.ownership.is_shared:
             return False
         reading, was = read(row, self._tasks), job.policy
         policy = reading.definition.policy

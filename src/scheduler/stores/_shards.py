@@ -139,6 +139,8 @@ def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
 class Shares:
     """The shards that are ours, and who has the others. Changed on the loop; any thread may ask."""
 
+    is_shared = True
+    """Agents that share the store have jobs of their own, and add some."""
     are_asked = True
     """The agents that have the others may be asked for what concerns them."""
     know_parts = True

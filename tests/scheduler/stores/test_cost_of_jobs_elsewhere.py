@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 
 from scheduler import Scheduler
+from scheduler._jobs import Alone
 from scheduler.stores import Shares, StoredJob
 from scheduler.stores.memory import MemoryStore
 
@@ -16,10 +17,10 @@ async def nothing():
     pass
 
 
-def bytes_per_job(shares):
+def bytes_per_job(ownership):
     s = Scheduler(store=MemoryStore())
     s.register("nothing", nothing)
-    s._jobs.shares = shares
+    s._jobs.ownership = ownership
     rows = [StoredJob(f"job-{number}", "nothing", "@every 1h") for number in range(JOBS)]
     s._registry.early.is_waiting = False
     gc.collect()
@@ -37,6 +38,6 @@ def bytes_per_job(shares):
 
 def test_a_job_elsewhere_takes_little_more_memory_than_one_here():
     """Each agent knows all jobs."""
-    here, elsewhere = bytes_per_job(None), bytes_per_job(Shares())
+    here, elsewhere = bytes_per_job(Alone()), bytes_per_job(Shares())
     assert elsewhere < MOST
     assert elsewhere < here * 1.1

@@ -90,7 +90,7 @@ def is_settled(*agents):
     """Whether each of them has what is to be its own while these are there, in its heap, and knows of the others."""
     if any(len(s.jobs()) < len(IDS) for s in agents) or sum(j.is_waiting for s in agents for j in s.jobs()) != len(IDS):
         return False
-    views = [s._core.jobs.shares.view for s in agents]
+    views = [s._core.jobs.ownership.view for s in agents]
     epochs = [s._memory.store.epoch for s in agents]
     return all(view and list(view.owners) == rightful_owners(epochs) for view in views)
 
