@@ -1,7 +1,8 @@
 """Everything that one does in this repository, with nothing but Python and git on the machine.
 
     python3 dev.py demo  [args]   run examples/demo.py
-    python3 dev.py test  [args]   run the tests, on every core if there are many; args go to pytest
+    python3 dev.py test  [args]   run the tests that find most, on every core; args go to pytest
+    python3 dev.py test --all     run every test, and try more examples of each property
     python3 dev.py check          lint, format, types, imports
     python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
     python3 dev.py docs  [args]   make the pages of docs/ that are made from the code; --check says which differ
@@ -13,6 +14,8 @@
 
 Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
 when pyproject.toml or the place of this folder has changed. Delete it at will.
+
+What the tests need of Debian is installed by apt-get, if this is root or sudo asks for no password.
 """
 
 import sys
@@ -28,6 +31,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - whoever runs this with an older 
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -41,6 +45,18 @@ ROOT = Path(__file__).resolve().parent
 PACKAGES = ("timerqueue", "schedule", "scheduler", "uptime_agent")
 EXTRAS = "agent,beanstalkd,postgres,regex"
 BIN, EXE = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+PROGRAMS = {
+    "beanstalkd": "beanstalkd",
+    "curl": "curl",
+    "faketime": "faketime",
+    "ip": "iproute2",
+    "openssl": "openssl",
+    "pgbouncer": "pgbouncer",
+    "systemd-analyze": "systemd",
+}
+"""Programs that tests start, and the package of Debian that brings each."""
+SYSTEM = "/usr/sbin"
+"""Where Debian puts servers, which is not on every PATH."""
 CHECKS = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
@@ -62,9 +78,13 @@ def demo(args: list[str]) -> None:
 
 
 def test(args: list[str]) -> None:
+    provide_programs()
     folder = environment("test", extra=EXTRAS, group="test")
     os.chdir(ROOT)
-    hand_over(folder, ["-m", "pytest", "--durations=10", "--durations-min=1", *args])
+    if "--all" in args:
+        os.environ["TESTS"] = "all"  # tests/tiers.py reads it
+    named = [arg for arg in args if arg != "--all"]
+    hand_over(folder, ["-m", "pytest", "--durations=10", "--durations-min=1", *named])
 
 
 def check(args: list[str]) -> None:
@@ -104,24 +124,14 @@ def docs(args: list[str]) -> None:
     hand_over(folder, [str(ROOT / "docs" / "make"), *args])
 
 
-def soak(args: list[str]) -> None:
-    folder = environment("test", extra=EXTRAS, group="test")
-    hand_over(folder, [str(ROOT / "tests" / "hostile_soak.py"), *args])
+def program(name: str) -> Callable[[list[str]], None]:
+    """Return the command that runs a program of the tests."""
 
+    def command(args: list[str]) -> None:
+        folder = environment("test", extra=EXTRAS, group="test")
+        hand_over(folder, [str(ROOT / "tests" / name), *args])
 
-def crash(args: list[str]) -> None:
-    folder = environment("test", extra=EXTRAS, group="test")
-    hand_over(folder, [str(ROOT / "tests" / "crash_loop.py"), *args])
-
-
-def chaos(args: list[str]) -> None:
-    folder = environment("test", extra=EXTRAS, group="test")
-    hand_over(folder, [str(ROOT / "tests" / "fleet_chaos.py"), *args])
-
-
-def outages(args: list[str]) -> None:
-    folder = environment("test", extra=EXTRAS, group="test")
-    hand_over(folder, [str(ROOT / "tests" / "fleet_outages.py"), *args])
+    return command
 
 
 COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
@@ -131,11 +141,39 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "wheel": wheel,
     "docs": docs,
     "bench": bench,
-    "crash": crash,
-    "soak": soak,
-    "chaos": chaos,
-    "outages": outages,
+    "crash": program("crash_loop.py"),
+    "soak": program("hostile_soak.py"),
+    "chaos": program("fleet_chaos.py"),
+    "outages": program("fleet_outages.py"),
 }
+
+
+def provide_programs() -> None:
+    """Install the programs that tests start, or say which tests are left out for want of them."""
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), SYSTEM))
+    missing = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    packages = sorted({PROGRAMS[name] for name in missing})
+    if missing and not install(*packages):
+        say(f"no {', '.join(missing)} here, so tests are left out: apt-get install {' '.join(packages)}")
+
+
+def install(*packages: str) -> bool:
+    """Install packages of Debian, as root or by a sudo that asks for no password; return whether that was possible."""
+    if shutil.which("apt-get") is None:
+        return False
+    sudo = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+    if sudo and (shutil.which("sudo") is None or subprocess.run([*sudo, "true"], check=False).returncode):
+        return False
+    env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        run_step("reading Debian's lists", [*sudo, "apt-get", "update", "-qq"], env)
+        wanted = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
+        run_step(f"installing {' '.join(packages)}", [*sudo, *wanted], env)
+    except Failed as failure:
+        say(str(failure))
+        return False
+    importlib.invalidate_caches()  # ensurepip may be among them
+    return True
 
 
 def environment(purpose: str, *, extra: str, group: str | None = None) -> Path:
@@ -158,13 +196,17 @@ def environment(purpose: str, *, extra: str, group: str | None = None) -> Path:
 
 
 def create(folder: Path) -> None:
-    if importlib.util.find_spec("ensurepip") is None:
+    if not has_ensurepip() and not (install("python3-venv") and has_ensurepip()):
         raise Failed(
             f"{sys.executable} cannot make virtual environments, its ensurepip is missing: "
             "install it (Debian, Ubuntu: apt-get install python3-venv) and try again",
             status=2,
         )
     run_step(f"making {folder.name}", [sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
+
+
+def has_ensurepip() -> bool:
+    return importlib.util.find_spec("ensurepip") is not None
 
 
 def pip(folder: Path, what: str, *args: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 import beanstalkd_server
+import tiers
 from dealt import dealt
 from in_memory import lie_in_memory
 from kit import Recorder
@@ -25,27 +26,62 @@ pytest.register_assert_rewrite(
 settings.register_profile("local", deadline=None)
 settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=5_000)  # 50 times as much as by hand
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in os.environ else "local"))
+LEFT = pytest.StashKey()
+"""How many tests are left to `dev.py test --all`, for each reason."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Decide which tests run, and how many examples of each property, before a test is imported."""
+    if "TESTS" not in os.environ and tiers.are_named(config.option, config.args):
+        os.environ["TESTS"] = "all"
+    usual = "brief" if not tiers.runs_all() else "ci" if "CI" in os.environ else "local"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or usual)
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Have four workers for each core, up to eight: but none for few tests, or for somebody who wants to look on.
+    """Have a worker for each core, and twice as many with `--all`: what is slow waits for servers and processes.
 
-    More than half of the time a test waits: for a disk, a server, another process. A worker imports and collects
-    everything for itself, and its output is not seen. `-n 2` on the command line wins.
+    Few tests, or a person who wants to look on, have none: a worker imports and collects everything for itself, and
+    its output is not seen. `-n 2` on the command line wins.
     """
-    asked = vars(config.option)
-    few = asked["keyword"] or asked.get("lf") or asked.get("stepwise") or not any(map(os.path.isdir, config.args))
-    looks_on = asked["capture"] == "no" or asked["usepdb"]
+    looks_on = config.option.capture == "no" or config.option.usepdb
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 0 if few or looks_on else min(4 * cores, 8)
+    return (
+        0 if looks_on or tiers.are_few(config.option, config.args) else min(2 * cores if tiers.runs_all() else cores, 8)
+    )
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Have each worker begin with what takes long."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is for `--all`, and have each worker begin with what takes long."""
+    if not tiers.runs_all():
+        items[:], left, config.stash[LEFT] = tiers.split(items)
+        config.hook.pytest_deselected(items=left)
     if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
         items[:] = dealt(items, workers, lambda item: item.get_closest_marker("slow"), lambda item: item.path)
+
+
+def pytest_sessionfinish(session):
+    """Have a worker report what it has left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left"] = dict(session.config.stash.get(LEFT, {}))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take that report: every worker collects, and leaves out, the same."""
+    node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", {})
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter, config):
+    """Say at the end, in a line each, what this machine lacks and what is left to `--all`."""
+    yield
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    for line in (tiers.missing(skipped), tiers.told(config.stash[LEFT]) if config.stash.get(LEFT, {}) else ""):
+        if line:
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)

@@ -153,7 +153,6 @@ async def test_heartbeat_defect_7_run_once_ends_if_a_job_never_gets_to_run(clock
     assert set(await s.run_once()) == {"first"}
 
 
-@pytest.mark.slow
 async def test_heartbeat_defect_8_removed_jobs_leave_no_entries(clock):
     """Fifty thousand hourly jobs come and go: of their timers few stay."""
     async with Scheduler(clock=clock) as s:

@@ -19,9 +19,6 @@ from scheduler.stores import StoredJob
 from timerqueue.testing import START
 from timescaledb_lives import seconds
 
-pytestmark = pytest.mark.slow
-
-
 HOUR = 3_600
 
 

@@ -11,9 +11,6 @@ from scheduler import Delivery, JobState, MissedReason, Outcome, Overlap
 from scheduler.stores import Retention
 from timerqueue.testing import START
 
-pytestmark = pytest.mark.slow
-
-
 HOUR = 3_600
 DAY = 24 * HOUR
 

@@ -35,9 +35,6 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore, simulate
 from timerqueue.testing import START
 
-pytestmark = pytest.mark.slow
-
-
 HOUR = 3_600
 DAY = 24 * HOUR
 

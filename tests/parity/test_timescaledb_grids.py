@@ -15,9 +15,6 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from timescaledb_lives import seconds
 
-pytestmark = pytest.mark.slow
-
-
 DAY = 86_400
 MINUTE = 60
 

@@ -14,9 +14,6 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from timescaledb_lives import seconds
 
-pytestmark = pytest.mark.slow
-
-
 DAYS = 90
 ALL = DAYS * 24 * 2
 

@@ -12,9 +12,6 @@ from scheduler._jobs import call
 from scheduler.stores import StoredJob, StoredPause
 from timerqueue.testing import START
 
-pytestmark = pytest.mark.slow
-
-
 TEN = Every(10, anchor=START)
 EACH_SCOPE = pytest.mark.parametrize("tag", [None, "x"], ids=["all", "a tag"])
 

@@ -13,9 +13,6 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from timescaledb_lives import fail, seconds
 
-pytestmark = pytest.mark.slow
-
-
 T0_US = int(T0) * 1_000_000
 
 EACH_KIND = pytest.mark.parametrize(

@@ -17,9 +17,6 @@ from scheduler import Delivery, JobState, Outcome, Overlap, Retry, RunEnded, Run
 from timerqueue.testing import START, ManualClock
 from timescaledb_lives import Lives, seconds
 
-pytestmark = pytest.mark.slow
-
-
 FLOOR = 300
 ROUNDING = 1e-4
 

@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import os
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -132,9 +133,66 @@ def test_a_step_that_fails_shows_everything(dev):
         dev.run_step("a step", [sys.executable, "-c", "print('no such package'); exit(3)"], dict(os.environ))
 
 
+@pytest.fixture
+def debian(dev, tmp_path, monkeypatch):
+    """Stand in for a machine with an apt-get, whose calls are returned, and with all programs but PgBouncer."""
+    calls = tmp_path / "calls"
+    for name in {*dev.PROGRAMS} - {"pgbouncer"}:
+        (tmp_path / name).touch(0o755)
+    (tmp_path / "apt-get").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(dev, "SYSTEM", str(tmp_path / "sbin"))
+    return calls
+
+
+def test_root_has_missing_programs_installed(dev, debian, monkeypatch):
+    """A test that is left out for want of a server is a test that nobody runs."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    dev.provide_programs()
+    assert debian.read_text().splitlines() == ["update -qq", "install -y -qq --no-install-recommends pgbouncer"]
+
+
+def test_programs_that_nobody_may_install_are_named_in_one_line(dev, debian, monkeypatch, capsys):
+    """With the command that installs them: without sudo their tests are left out."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1_000)
+    dev.provide_programs()
+    told = "dev.py: no pgbouncer here, so tests are left out: apt-get install pgbouncer\n"
+    assert (debian.exists(), capsys.readouterr().err) == (False, told)
+
+
+def test_a_failed_installation_of_programs_leaves_their_tests_out(dev, debian, monkeypatch, capsys):
+    """Without a network all other tests run."""
+    debian.with_name("apt-get").write_text("#!/bin/sh\necho no network; exit 100\n")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    dev.provide_programs()
+    told = capsys.readouterr().err
+    assert "no network" in told
+    assert told.endswith("so tests are left out: apt-get install pgbouncer\n")
+
+
+def test_where_all_programs_are_nothing_is_installed(dev, debian, monkeypatch, capsys):
+    """Nor is anything said."""
+    debian.with_name("pgbouncer").touch(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    dev.provide_programs()
+    assert (debian.exists(), capsys.readouterr().err) == (False, "")
+
+
+def test_each_package_that_a_test_asks_for_is_installed(dev):
+    """Or that test would be left out on every fresh machine."""
+    tests = [file.read_text("utf-8") for file in (ROOT / "tests").rglob("*.py") if file != Path(__file__)]
+    asked = {
+        name for text in tests for name in re.findall(r'(?:reason=|skip\(|return )"[^"]*apt-get install ([\w-]+)', text)
+    }
+    assert asked
+    assert asked <= {*dev.PROGRAMS.values()}
+
+
 def test_a_missing_ensurepip_is_named_with_its_remedy(dev, tmp_path, monkeypatch):
     """Debian's python3 has none until python3-venv is installed."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(dev, "install", lambda *_: False)
     with pytest.raises(dev.Failed, match="apt-get install python3-venv") as caught:
         dev.create(tmp_path / "venv")
     assert caught.value.status == 2

@@ -57,7 +57,7 @@ def certificate(tmp_path_factory):
     """Make a self-signed certificate for NAME: (certificate file, key file)."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("needs the program openssl")
+        pytest.skip("needs the program openssl: apt-get install openssl")
     folder = tmp_path_factory.mktemp("certificate")
     cert, key = folder / "cert.pem", folder / "key.pem"
     command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={NAME} -addext subjectAltName=DNS:{NAME}"

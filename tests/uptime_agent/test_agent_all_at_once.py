@@ -12,8 +12,6 @@ import pytest
 from held_ports import hold_port, number_of
 from kit import until
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def anyio_backend():

@@ -17,8 +17,6 @@ import pytest
 from dns_server import Zone
 from kit import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 CANARY = "c4n4ry-0f-4-t4rg3t"
 
 CHECKS = f"""

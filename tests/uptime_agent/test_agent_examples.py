@@ -55,7 +55,6 @@ def test_the_demo_shows_every_kind_of_state():
     assert "refused" in found["gateway"]["error"]
 
 
-@pytest.mark.slow
 def test_the_demo_ends_when_told():
     """With exit code 0, and one line for everything that happened."""
     code, out = run("demo.py", "--for", "1s")

@@ -54,7 +54,6 @@ def command(tmp_path):
         yield command
 
 
-@pytest.mark.slow
 def test_once_checks_everything_and_asks_no_other_agent(command):
     """Nor their store, though the targets belong together."""
     done = command("--once")
@@ -62,7 +61,6 @@ def test_once_checks_everything_and_asks_no_other_agent(command):
     assert "3 checks; targets: 3 up" in done.stdout
 
 
-@pytest.mark.slow
 def test_another_store_is_shared_as_the_one_of_the_file(command, url):
     """`[fleet]` was left out of account: such an agent took the store for itself, or was refused beside others."""
     done = command("--store", url, "--for", "1s")

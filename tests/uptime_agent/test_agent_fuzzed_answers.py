@@ -25,7 +25,7 @@ from uptime_agent.notify.delivery import sent
 from uptime_agent.testing._servers import answering
 from uptime_agent.text import harmless, parse_url
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
+pytestmark = pytest.mark.timeout(3_600)
 
 COUNT = examples(200)
 LONGEST = 2_000

@@ -13,8 +13,6 @@ from uptime_agent.checks.http import exchange, options as http_options, redirect
 from uptime_agent.checks.http.http_check import SCHEMES
 from uptime_agent.text import redact, url
 
-pytestmark = pytest.mark.slow
-
 # Letters that mean something to one reader or another, alone and in pairs that end what began.
 UNITS = 'a 9 . - / // ? ?a &a = =a & # @ : % %2 %25 [ ] ( " ; , é 漢 ß xn--'.split()
 UNITS += [" ", "\t", "\n", "\x00", "; ", "\u200d", "\u0300", "\u3002"]

@@ -249,7 +249,6 @@ def database(postgres_server, numbers=iter(range(100))):  # noqa: B008 - one cou
     return f"postgresql:///{name}?host={quote(str(postgres_server.folder))}&user=postgres"
 
 
-@pytest.mark.slow
 async def test_an_agent_whose_store_is_taken_over_says_so_and_ends(started, config, database, tmp_path):
     """With exit code 1, on standard error too; the other one goes on."""
     file = config()
@@ -267,7 +266,6 @@ async def test_an_agent_whose_store_is_taken_over_says_so_and_ends(started, conf
     assert told.startswith("stopped, because the store is another agent's now: PostgreSQL at ")
 
 
-@pytest.mark.slow
 async def test_agents_with_schemas_of_their_own_share_a_database(started, ran, config, database):
     """Neither takes over the other, nor what a program keeps in the default schema of stores."""
     file = config()

@@ -13,8 +13,6 @@ import anyio
 import psycopg
 import pytest
 
-pytestmark = pytest.mark.slow
-
 HOUR_US = 3_600_000_000
 
 

@@ -40,7 +40,7 @@ def test_systemd_understands_every_directive(unit, tmp_path):
     """A key that it does not know would be ignored."""
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
-        pytest.skip("needs systemd-analyze")
+        pytest.skip("needs systemd-analyze: apt-get install systemd")
     file = tmp_path / "uptime.service"
     program = shlex.split(unit["Service"]["ExecStart"])[0]
     file.write_text(BLOCKS["ini"].replace(program, "/bin/true"))  # it looks whether the program is there

@@ -76,7 +76,6 @@ def anyio_backend():
     return "asyncio"
 
 
-@pytest.mark.slow
 async def test_no_secret_of_any_check_is_seen_anywhere(started, ran, serve, free_port, tmp_path):
     """The target repeats all that it was sent, in its reason, headers and body; somebody gets a token wrong."""
 
@@ -110,7 +109,6 @@ async def test_no_secret_of_any_check_is_seen_anywhere(started, ran, serve, free
     assert [text for text in seen if CANARY.encode() in text] == []
 
 
-@pytest.mark.slow
 async def test_what_the_agent_makes_its_owner_alone_can_read(started, config, tmp_path):
     """Whatever the umask is: the store, what lies beside it, and nothing else."""
     before = set(tmp_path.iterdir())
@@ -144,7 +142,6 @@ always = true
 """
 
 
-@pytest.mark.slow
 async def test_a_second_signal_waits_for_no_step_that_always_runs(started, serve, tmp_path):
     """Whoever says so twice wants it to end: nothing more is asked, nothing stays open, and the exit code says so."""
     asked = []

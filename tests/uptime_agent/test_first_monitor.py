@@ -21,7 +21,7 @@ def anyio_backend():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals and a shell of POSIX")
 @pytest.mark.usefixtures("keys_work")
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl: apt-get install curl")
 async def test_the_tutorial_is_true(tmp_path, ports):
     """From the first line to the last, as a reader would do it, only twice as fast."""
     folder = tmp_path / "work"

@@ -32,13 +32,11 @@ async def starts_per_commit(server, clock, rate):
     return sum(marks) / len(marks)
 
 
-@pytest.mark.slow
 async def test_where_starts_are_many_some_tens_share_a_commit(server, clock):
     """With three milliseconds from one commit to the next there would be six. Who flushes waits for no more of them."""
     assert await starts_per_commit(server, clock, 2_000) > 40
 
 
-@pytest.mark.slow
 async def test_where_starts_are_few_none_waits_for_others(server, clock):
     """Few of them happen to be due within three milliseconds of one another."""
     assert await starts_per_commit(server, clock, 300) < 3

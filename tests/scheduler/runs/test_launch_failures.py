@@ -267,7 +267,6 @@ REAL = dedent("""
 """)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_process_without_room_for_a_thread_goes_on_when_there_is_some(backend):
     """The real thing, where a process can be kept from having it: Linux. Elsewhere only the tests above."""

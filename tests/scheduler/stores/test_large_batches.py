@@ -27,7 +27,6 @@ SLOW = """
 """As a server that is starved of CPU answers, without the five seconds before that."""
 
 
-@pytest.mark.slow
 async def test_starts_that_are_too_many_for_the_server_at_once_begin(postgres_server, postgres_schema, events):
     """They are sent in halves, instead of all together for as long as the server is so slow."""
     store = PostgresStore(postgres_server.dsn, schema=postgres_schema)

@@ -58,7 +58,7 @@ class Certificates:
 def made(tmp_path_factory):
     """Make an authority for 400 days, one below it for 5, and certificates for 90, some of them odd."""
     if shutil.which("openssl") is None:
-        pytest.skip("needs the program openssl")
+        pytest.skip("needs the program openssl: apt-get install openssl")
     certificates = Certificates(tmp_path_factory.mktemp("certificates"))
     leaf = [f"subjectAltName=DNS:{NAME},DNS:other.test"]
     certificates.make("root", 400)

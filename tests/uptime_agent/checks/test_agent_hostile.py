@@ -14,8 +14,6 @@ from uptime_agent.checks.net.lookups import SystemLookup
 from uptime_agent.config.config import parse_config
 from uptime_agent.text.url import parse_url
 
-pytestmark = pytest.mark.slow
-
 NAMES = [each.__name__ for each in hostile_servers.MALICE]
 LOOPBACK = ["127.0.0.1"]
 """Nothing else may be dialled, wherever a server sends us."""

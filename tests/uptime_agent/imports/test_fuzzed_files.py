@@ -20,7 +20,7 @@ from uptime_agent.config import read_config
 from uptime_agent.imports import IMPORTERS, NotImported, imported
 from uptime_agent.toml import ConfigError
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
+pytestmark = pytest.mark.timeout(3_600)
 
 SAMPLES = Path(__file__).parent
 FILES = {"gatus": "gatus.yaml", "blackbox": "blackbox.yml", "kuma": "kuma.json", "heartbeat": "heartbeat.yml"}

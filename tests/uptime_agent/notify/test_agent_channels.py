@@ -18,8 +18,6 @@ from uptime_agent.checks import Resolver
 from uptime_agent.notify import Means, Notification, Undelivered
 from uptime_agent.toml import Unfit
 
-pytestmark = pytest.mark.slow
-
 NASTY = ["; rm -rf /", "$(reboot)", "`id`", "a\nBcc: evil@example.org", "'\"", "{x.__class__}", "\x1b[31m", "%0a"]
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def anyio_backend():

@@ -189,7 +189,7 @@ def authority(tmp_path_factory):
     """Make a certificate authority, ca.pem, and what it has certified: NAME, in cert.pem with key.pem; their folder."""
     openssl, folder = shutil.which("openssl"), tmp_path_factory.mktemp("authority")
     if openssl is None:
-        pytest.skip("needs the program openssl")
+        pytest.skip("needs the program openssl: apt-get install openssl")
 
     def run(*words):
         subprocess.run([openssl, *" ".join(words).split()], check=True, capture_output=True, cwd=folder)

@@ -16,8 +16,6 @@ from uptime_agent.postgres.identity import IDENTITY, changes
 from uptime_agent.postgres.storage import MemoryMetrics, rates
 from uptime_agent.postgres.storage.reading import StoredSample
 
-pytestmark = pytest.mark.slow
-
 NAMES = tuple(column.name for column in IDENTITY.columns)
 NODE_ROLE = evolve(CATALOGUE["node_role"], every=0.2)
 COMMITS = probe(

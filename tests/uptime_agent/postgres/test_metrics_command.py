@@ -10,8 +10,6 @@ from uptime_agent.postgres import CATALOGUE, IDENTITY, SqliteMetrics
 from uptime_agent.postgres.contract import Sample, Type
 from uptime_agent.postgres.storage import MemoryMetrics, postgres_metrics
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def anyio_backend():

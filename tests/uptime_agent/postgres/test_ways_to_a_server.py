@@ -15,8 +15,6 @@ from uptime_agent.postgres import CATALOGUE
 from uptime_agent.postgres.contract import Failure, OutcomeKind, Role
 from uptime_agent.postgres.jobs import job_id
 
-pytestmark = pytest.mark.slow
-
 HOSTS = {NAME: ["127.0.0.1"], "other.example": ["127.0.0.1"], "db6.example": ["::1"]}
 
 
