@@ -13,7 +13,8 @@ HERE = Path(__file__).parent
 
 BACKEND_MATTERS = tuple(
     """
-    timerqueue scheduler/loop scheduler/runs scheduler/queues uptime_agent/push uptime_agent/checks uptime_agent/heartbeat
+    timerqueue scheduler/loop scheduler/runs scheduler/queues uptime_agent/push uptime_agent/checks
+    uptime_agent/heartbeat
     uptime_agent/notify/test_agent_channels.py uptime_agent/postgres/test_ways_to_a_server.py
     """.split()
 )
