@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-READ = ("schedule", "scheduler/_plan", "scheduler/_values", "timerqueue")
+READ = (
+    "schedule",
+    "scheduler/_loop",
+    "scheduler/_plan",
+    "scheduler/_restore",
+    "scheduler/_runs",
+    "scheduler/_values",
+    "scheduler/_watchdog",
+    "scheduler/queues",
+    "scheduler/stores",
+    "timerqueue",
+)
 FILES = sorted(file for folder in READ for file in (ROOT / "src" / folder).rglob("*.py"))
 
 LONGEST_FIRST_SENTENCE = 20
@@ -31,8 +42,8 @@ ADVICE = {
 SYNONYMS = {
     r"volleys?": "bundle",
     r"crews?": "workers",
-    r"take-?overs|taking-over": "takeover",
-    r"hand-?overs?": "handoff",
+    r"take-overs?|takings?-over": "takeover",
+    r"hand-overs?": "handoff",
     r"time-?slots?": "tick",
 }
 IN_THE_SCHEDULER = {r"agents?": "node (an agent is the program; stored names and options go in backticks)"}

@@ -1,9 +1,8 @@
-"""The loop: what is due now, and on whose thread. The turns of the queue, the clock that they follow, and the watch for
-a loop that stands still.
+"""The loop: what is due now, and on whose thread. Turns of the queue, the clock, the stall watch.
 
-A turn brings plain jobs the short way and all others the long way, which is one decision and so one file. It knows no
-store and no handle. `Loop.call` is how other threads hand over what they want done. LongWork is for what concerns many
-jobs, and SlicedChanges changes many jobs a few at a time.
+A turn takes plain jobs the short way and all others the long way. That is one decision, and so one file. It knows no
+store and no handle. Other threads hand work over with `Loop.call`. LongWork is for work on many jobs, SlicedChanges for
+changes of many.
 """
 
 from .core import Core

@@ -1,4 +1,4 @@
-"""The core: what runs jobs, put together. Verbs and memory are handed it as a whole, and take of it what they need."""
+"""The core: the parts that run jobs, put together. Verbs and memory get it as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .turn import Turn
 
 @frozen(eq=False)
 class Core:
-    """The parts of one scheduler up to its loop, from the ground up. What it holds never changes."""
+    """The parts of one scheduler up to its loop, from the ground up. They never change."""
 
     clock: Clock
     monotonic: Callable[[], float]

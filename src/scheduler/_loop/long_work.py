@@ -1,8 +1,8 @@
-"""Long work: what the loop does for many jobs, in pieces of some milliseconds, so that whatever is due comes between.
+"""Long work: the loop's work on many jobs, in pieces of some milliseconds, so that due ticks come between.
 
-A run that begins needs the loop several times: for its timer, its mark, and the answer of the store, which came in
-another thread. Work that only lets the others have one turn each is done a piece further each of these times, and
-leaves threads nothing of the interpreter's lock. So it sleeps after each piece, as long as that took.
+A run that begins needs the loop several times: for its timer, its mark, and the store's answer from another thread. If
+long work gave way for one turn only, a piece of it would come before each of these. Other threads would starve for the
+interpreter's lock. So it sleeps after each piece, as long as the piece took.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ LONGEST: Final = 0.005
 """Seconds of a piece."""
 
 MOST: Final = 100
-"""Jobs of a piece, where a clock that somebody sets stands still meanwhile."""
+"""Jobs of a piece, for a manual clock, which stands still."""
 
 LONGEST_SLEEP: Final = 4 * LONGEST
-"""Seconds between two pieces. One that took longer did not have the processor, and nobody else had the loop."""
+"""Seconds between two pieces. A piece that took longer did not have the processor, and other tasks did not need the
+loop.
+"""
 
 
 class LongWork:
-    """Some such work, which begins now. Ask `is_long` before each job, and if so `give_way`."""
+    """Work that begins now. Ask `is_long` before each job, and if so `give_way`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -32,7 +34,7 @@ class LongWork:
         self._count = 0
 
     def is_long(self) -> bool:
-        """Whether others are to have their turn before the next job."""
+        """Whether other tasks should have their turn before the next job."""
         self._count += 1
         return self._count > MOST or self._clock.monotonic() - self._began >= LONGEST
 
@@ -41,7 +43,7 @@ class LongWork:
         return min(self._clock.monotonic() - self._began, LONGEST_SLEEP)
 
     async def give_way(self, *, hurries: bool = False) -> None:
-        """Let the others have their turn. `hurries`: one turn, for what comes next is late already."""
+        """Give other tasks their turn. `hurries`: one turn only, for the next job is late already."""
         rest = self.rest()
         if hurries or rest <= 0:
             await checkpoint()

@@ -1,11 +1,11 @@
 """The loop: on whose thread things happen, and by which clock.
 
-Everything that starts, ends or plans happens in the thread of the event loop, in callbacks of the timer queue, so there
-are no locks. Other threads hand over what they want done (`call`). A turn is
+Everything that starts, ends or plans happens on the event loop's thread, in callbacks of the timer queue, so there are
+no locks. Other threads hand work over (`call`). A turn is
 
-    look at the clock -> fire what is due -> let the runs that this brought begin
+    look at the clock -> fire what is due -> let the new runs begin
 
-and what is due is in turn.py.
+and turn.py fires what is due.
 """
 
 from __future__ import annotations
@@ -56,29 +56,28 @@ class Loop:
         self.look_at_clock(self.monotonic())
 
     def adopt_thread(self) -> None:
-        """Belong to this thread from now on: the others have to ask it."""
         self._thread = get_ident()
 
     @property
     def is_here(self) -> bool:
-        """Whether `call` calls at once: in the loop's thread, and as long as it has none."""
+        """Whether `call` calls at once: on the loop's thread, and before the loop has one."""
         return self._thread is None or self._thread == get_ident()
 
     def call(self, func: Callable[..., object], *args: object) -> None:
-        """Call it on the loop: now if this is its thread or if it does not run, else as soon as possible."""
+        """Call the function on the loop: at once on its thread or if it does not run, else soon."""
         if not self.is_here:
-            with suppress(LifecycleError):  # it has stopped: then do it here
+            with suppress(LifecycleError):  # the loop has stopped: call it here
                 self.queue.push(AT_ONCE, func, *args)
                 return
         func(*args)
 
     def call_soon(self, func: Callable[..., object], *args: object) -> None:
-        """Call it on the loop, in its next turn; any thread. After the end of the loop it is not called."""
+        """Call the function on the loop, in its next turn; any thread. Not called after the end of the loop."""
         with suppress(LifecycleError):
             self.queue.push(AT_ONCE, func, *args)
 
     def look_at_clock(self, now: float) -> None:
-        """Notice a step of the wall clock, or a suspend, and plan anew what depends on it. `now`: monotonic seconds."""
+        """Notice a step of the wall clock, or a suspend, and replan calendar jobs. `now`: monotonic seconds."""
         jumped = self.timeline.look(now)
         if not jumped:
             return

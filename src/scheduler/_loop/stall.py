@@ -1,4 +1,4 @@
-"""Notices from another thread that the event loop does not move, and says whose code it is stuck in."""
+"""Notices from another thread that the event loop does not move, and in whose code it is stuck."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOOKS_PER_PERIOD: Final = 4
 
 
 class StallWatch:
-    """Looks several times in `seconds` whether the loop has moved: it has answered, or other work has had its turn.
+    """Checks several times in `seconds` whether the loop has moved: it has answered, or other work has had its turn.
 
-    It counts looks, not seconds: of a process that was stopped the watching thread has seen as little as the loop.
-    `report` is called in that thread, once per stall. Real time: it is not for simulated clocks.
+    It counts looks, not seconds: while a process is stopped, its watching thread is stopped too. `report` is called in
+    that thread, once per stall. Real time: not for simulated clocks.
     """
 
     def __init__(self, pool: TaskPool, seconds: float, report: Callable[[LoopBlocked], None]) -> None:
@@ -51,7 +51,7 @@ class StallWatch:
                 self._tell(seen[0])
 
     def _look(self) -> tuple[Work | None, int, int] | None:
-        """Take a look: the same twice only if the loop does not move. None: it sleeps, and is not to be woken."""
+        """Return what the loop shows, the same twice only if it is stuck. None: it sleeps, and must not be woken."""
         if self._pulse.is_asleep():
             return None
         seen = self._workers.current, self._workers.steps, self._pulse.beats
@@ -67,7 +67,7 @@ class StallWatch:
         self._report(LoopBlocked(job_id, self._seconds, stack))
 
     def _culprit(self, work: Work | None) -> str | None:
-        """Whose code runs: the work that a worker has begun, or else what the present task or callback came from."""
+        """Return the job of the work that a worker has begun, or else of the present task or callback."""
         if work is not None:
             return getattr(getattr(work, "job", None), "id", None)
         context = self._pulse.context()

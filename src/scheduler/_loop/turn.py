@@ -1,9 +1,9 @@
 """One turn of the timer queue: everything that is due at a moment, in one batch.
 
-Nearly all that is due are plain jobs: on a grid or with one start, with nothing special to them at this moment. Such a
-tick is nothing but a run and the next slot, and here it is written out, for many at a time: their runs share a bundle
-and their next starts are armed under one lock. Everything else goes the long way, by `tick` or the alarm's own
-`fire`; what has been collected until then is armed first, so that nobody finds a job without its next start.
+Nearly all due jobs are plain: on a grid or with one start, and nothing special at this moment. Such a tick is a run and
+the next slot. It is written out here for many jobs at a time: their runs share a bundle, and one lock arms their next
+starts. All else goes the long way, by `tick` or the alarm's own `fire`. The starts collected so far are armed first, so
+no code finds a job without its next start.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ _SKIP: Final = Missed.SKIP
 
 
 class Turn:
-    """The turns of one loop, one after another."""
-
     def __init__(
         self, loop: Loop, starts: Starts, runs: Runs, missed: MissedTicks, listeners: Listeners, *, trust: Trust
     ) -> None:
@@ -49,7 +47,7 @@ class Turn:
         self._batch: list[Alarm] = []
 
     def fire(self, batch: list[Alarm], now: float) -> None:
-        """Look at the clock, fire what is due, then let all that this started begin."""
+        """Look at the clock, fire what is due, then let the new runs begin."""
         self._now, self._batch = now, batch
         self._loop.look_at_clock(now)
         runs = self._runs
@@ -62,9 +60,7 @@ class Turn:
             runs.release()
 
     def is_firing(self, job: Job) -> bool:
-        """Whether the job is due in the turn that goes on: it has left the heap, and where it stands next may not be
-        decided yet.
-        """
+        """Whether the job is due in the present turn: it has left the heap, perhaps without a next start."""
         return job in self._batch
 
     def _fire_all(self, batch: list[Alarm], now: float) -> None:
@@ -73,7 +69,7 @@ class Turn:
         now_us = timeline.us(now, steady=False) + NEVER_EARLY
         bundle: RunBundle | None = None
         for alarm in batch:
-            if alarm.slot != OUT:  # somebody before it in the batch has planned it anew: its time is to come
+            if alarm.slot != OUT:  # an earlier alarm of the batch has replanned it, for later
                 continue
             if type(alarm) is not Job or not alarm.is_plain or alarm.sparse is not None or alarm.runs:
                 self._go_the_long_way(alarm)
@@ -114,7 +110,7 @@ class Turn:
             bundle.left.append(run)
 
     def _go_the_long_way(self, alarm: Alarm) -> None:
-        """Let it do what it does. That may change everything, also who may go the short way."""
+        """Fire the alarm. That may change everything, including which jobs are plain."""
         self._arm_all()
         try:
             alarm.fire()
@@ -122,12 +118,12 @@ class Turn:
             logger.exception("a timer of the scheduler failed: %r", alarm)
 
     def _bundle_from(self, due: float) -> RunBundle | None:
-        """Where plain runs go at this moment, of which the next is due at `due`. None: they go the long way."""
+        """Return the bundle for plain runs now, the next of which is due at `due`. None: they go the long way."""
         runs = self._runs
         return None if runs.is_on_demand or runs.is_stopping else runs.bundle_from(due)
 
     def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> int:
-        """The newest slot that has passed; the next one lies ahead. Those before it are missed."""
+        """Return the newest slot that has passed. Those before it are missed."""
         timeline, interval = self._timeline, grid.interval
         offset, shift = timeline.steady_offset, timeline.shift_us
         missed = (int((now + offset) * 1e6) - due_us) // interval
@@ -139,7 +135,7 @@ class Turn:
         return newest
 
     def _arm_all(self) -> None:
-        """Put the next starts of plain jobs into the heap, before anybody else can do anything about them."""
+        """Put the next starts of plain jobs into the heap, before other code runs."""
         if self._to_arm:
             self._queue.arm_all(self._to_arm, self._arm_at)
             self._to_arm.clear()
@@ -148,7 +144,7 @@ class Turn:
     # -- the long way of one tick ----------------------------------------------------------------------------------
 
     def tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
-        """The job is due: plan the start after this one, then start this one."""
+        """Plan the start after the due one, then start the due one."""
         due, due_us, planner = job.due, job.due_us, job.planner
         if due_us is None or job.is_paused or self._runs.is_on_demand or self._runs.is_stopping:
             return
@@ -185,23 +181,22 @@ class Turn:
             self._starts.after_end(job)
 
     def _too_late(self, job: Job, due_us: int) -> None:
-        """The tick is missed."""
         self._drop_what_waits(job)
         reported = self._timeline.reported(due_us, steady=job.planner.steady)
         self._missed.miss(job, reported, reported, 1, FOUND_LATE)
         self._starts.after_end(job)
 
     def _drop_what_waits(self, job: Job, next_us: int | None = None) -> None:
-        """A tick is missed: those of a stored job that wait are older and go first, for what is due and has no record
-        must be the newest ticks (tests/scheduler/runs/test_late_and_waiting.py). `next_us`: the tick that starts then.
+        """Drop the waiting ticks of a stored job when a later tick is missed: the oldest go first.
+
+        A job's due ticks without a record must be its newest (tests/scheduler/runs/test_late_and_waiting.py).
+        `next_us`: the tick that starts next.
         """
         if job.task is not None:
             drop_waiting(self._missed, job, next_us)
 
     def _is_early(self, job: Job, due_us: int) -> bool:
-        """A calendar start that the clock has not reached, because it was set back or runs slow, is waited for
-        again.
-        """
+        """Plan a calendar start again that the clock has not reached, because it was set back or runs slow."""
         ahead = due_us - self._timeline.us(self._now, steady=False)
         if ahead <= NEVER_EARLY:
             return False
@@ -209,7 +204,7 @@ class Turn:
         return True
 
     def _make_up(self, job: Job, due_us: int) -> None:
-        """More than one start has passed: run what the job's policy says, and report the rest."""
+        """Run what the job's policy says of several starts that have passed, and report the others."""
         planner = job.planner
         now_us = self._timeline.us(self._now, steady=planner.steady)
         gap = planner.gap(due_us, now_us, job.policy)
@@ -227,7 +222,7 @@ class Turn:
             self._starts.retire_if_done(job)
 
     def _regular_start_comes(self, job: Job) -> None:
-        """A floor has been passed, what is owed goes first, and a retry has its place taken."""
+        """Forgive a passed floor, start owed ticks first, and cancel a retry that this start replaces."""
         if job.floor is not None:
             self._starts.floors.forgive(job)
         if job.owed is not None:

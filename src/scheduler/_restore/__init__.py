@@ -1,9 +1,9 @@
 """How rows become jobs again.
 
-Reconciler makes jobs of rows, and lets jobs follow rows that others change. Restart says where a job goes on, Crashes
-count what the end of a process has cut off, and Intake refuses values that make no sense.
+Reconciler makes jobs of rows, and lets jobs follow rows changed elsewhere. Restart says where a job goes on, Crashes
+count what the end of a process cut off, and Intake refuses values that make no sense.
 
-Knows no Store and no thread: rows are handed in. All of it lives on the loop's thread.
+It knows no Store and no thread: rows are handed in. Lives on the loop's thread.
 """
 
 from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job

@@ -1,7 +1,7 @@
-"""Ticks that the end of a process has cut off, as the next scheduler finds them: counted, rested for, and owed.
+"""Crashes: ticks cut off by the end of a process, as the next scheduler finds them. They are counted, rested for, and
+owed.
 
-One death is one crash of a job, however many of its ticks it has ended. What follows is
-decided in `_plan/after_restart.py`.
+One death is one crash of a job, however many of its ticks it has ended. `_plan/after_restart.py` decides what follows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DIED: Final = "the process died under it"
 
 @frozen
 class Lost:
-    """Ticks of one job that were cut off. `crashes`: found RUNNING. `owed`: known as owed since."""
+    """Ticks of one job that were cut off. `crashes`: found RUNNING. `owed`: owed since earlier."""
 
     crashes: Sequence[StoredTick] = ()
     owed: Sequence[StoredTick] = ()
@@ -39,7 +39,6 @@ NOTHING_LOST: Final = Lost()
 
 
 def lost_by_job(crashes: Iterable[StoredTick], owed: Iterable[StoredTick]) -> dict[str, Lost]:
-    """Say what was cut off of each job, by its id."""
     found: defaultdict[str, tuple[list[StoredTick], list[StoredTick]]] = defaultdict(lambda: ([], []))
     for tick in crashes:
         found[tick.job_id][0].append(tick)
@@ -49,7 +48,7 @@ def lost_by_job(crashes: Iterable[StoredTick], owed: Iterable[StoredTick]) -> di
 
 
 class Crashes:
-    """Crashes as one scheduler finds them in its store."""
+    """The crashes that one scheduler finds in its store."""
 
     def __init__(self, core: Core, random: Random, *, crash_floor: float) -> None:
         self._core = core
@@ -60,10 +59,10 @@ class Crashes:
     def take(
         self, job: Job, state: StoredState | None, lost: Lost, *, is_readable: bool
     ) -> tuple[StoredState | None, str | None]:
-        """Let the job rest after its crashes, and have what it owes. Its state after that, and why it is to be
-        quarantined, if it is.
+        """Let the job rest after its crashes, and take what it owes. Returns its new state, and why it must be
+        quarantined, if so.
 
-        Whether a tick is owed cannot be told while the job's row is not readable: then it is until that is mended.
+        A job whose row cannot be read owes its ticks until the row is mended.
         """
         quarantine = None
         if lost.crashes:
@@ -75,14 +74,14 @@ class Crashes:
         return state, quarantine
 
     def without_job(self, lost: Lost, error: str, why: str) -> None:
-        """Give up the ticks of a job that is gone: none of them is tried again, and their records say so."""
+        """Give up the ticks of a job that is gone: none is tried again, and their records say so."""
         for tick in lost.crashes:
             self._journal.crashed(tick, self._now_us(), error)
         for tick in lost.owed:
             self._journal.give_up(tick, why)
 
     def close(self, job: Job | None, tick: StoredTick, error: str) -> None:
-        """End the record of a run that nobody runs, while its job goes on. `job`: None, if that is gone."""
+        """End the record of a run that no process runs, while its job goes on. `job`: None if that is gone."""
         if job is None:
             self.without_job(Lost([tick]), error, REMOVED)
             return
@@ -119,7 +118,6 @@ class Crashes:
         return state, aftermath.quarantine
 
     def _rest(self, job: Job, not_before_us: int) -> None:
-        """Let the job rest as long as that floor holds."""
         until_us = rest_until(
             not_before_us,
             self._now_us(),

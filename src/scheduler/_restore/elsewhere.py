@@ -1,4 +1,4 @@
-"""Jobs of a shared store that another agent has: known here, and idle."""
+"""Jobs of a shared store that another node has: known here, and idle."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .._jobs import Job
 from .._values import Cause
 
 _STAYS: Final = frozenset({"asked", "held_by", "is_parked", "is_paused", "paused_by", "threads", "unfit"})
-"""What such a job keeps: what its row says, who waits for it here, and threads of ours that still work for it."""
+"""What such a job keeps: values of its row, callers that wait for it, threads that still work for it."""
 
 
 def leave_to_others(job: Job) -> None:
-    """Let a job be known here and do nothing: another agent has it. Where it stands is in the store."""
+    """Make a job idle here: another node has it. Its state is in the store."""
     job.due_us = job.dated_us = job.tally = None
     kept = {} if job.sparse is None else {name: value for name, value in job.sparse.items() if name in _STAYS}
     job.sparse = kept or None
@@ -24,7 +24,7 @@ def leave_to_others(job: Job) -> None:
 
 
 def let_go_of(job: Job, queue: TimerQueue) -> None:
-    """Let a job that we had be another agent's: nothing of it starts here any more, and what runs is cancelled."""
+    """Leave a job that we had to another node: none of its ticks starts here, and its runs are cancelled."""
     for alarm in (job, job.again, job.owed):
         if alarm is not None:
             queue.disarm(alarm)
@@ -34,7 +34,7 @@ def let_go_of(job: Job, queue: TimerQueue) -> None:
 
 
 def come_to_us(job: Job) -> None:
-    """Let a job be ours from now on. Where it stands is read from the store next."""
+    """Make a job ours. Its state is read from the store next."""
     job.is_elsewhere = False
     job.tally = None
     job.settle_pause()

@@ -1,4 +1,4 @@
-"""Intake: a scheduler takes sound rows from its store, and warns, once, of each value that made no sense."""
+"""Intake: rows of a store are sanitized, with one warning for each value that makes no sense."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from ..stores import StoredJob, StoredPause, StoredState, StoredTick
 logger = getLogger(__name__)
 
 REMEMBERED: Final = 10_000
-"""Warnings that are not given twice. After so many they begin again."""
+"""Warnings that are not repeated. After this many they begin again."""
 
 
 class Intake:
-    """The intake of one scheduler."""
-
     def __init__(self) -> None:
         self._said: set[tuple[str, ...]] = set()
 
     def job(self, row: StoredJob) -> StoredJob | None:
-        """The row, made sound; None: it can be no job."""
+        """Return the sanitized row; None: it can be no job."""
         sound, wrong = sound_job(row)
         if wrong:
             self._say("job", wrong, row.id)
         return sound
 
     def state(self, row: StoredState | None) -> StoredState | None:
-        """The state without what makes no sense."""
+        """Return the state without values that make no sense."""
         if row is None:
             return None
         sound, wrong = sound_state(row)
@@ -39,13 +37,13 @@ class Intake:
         return sound
 
     def pause(self, row: StoredPause) -> StoredPause | None:
-        """The pause, made sound; None: it pauses nothing."""
+        """Return the sanitized pause; None: it pauses nothing."""
         sound, wrong = sound_pause(row)
         self._say("pause", wrong, row.scope)
         return sound
 
     def ticks(self, rows: Iterable[StoredTick]) -> Iterator[StoredTick]:
-        """Ticks that can be told, of these."""
+        """Yield the ticks that make sense."""
         for row in rows:
             sound, wrong = sound_tick(row)
             self._say("tick", wrong, row.job_id, row.due_us)

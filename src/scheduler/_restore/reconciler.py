@@ -1,8 +1,8 @@
-"""Reconciling: the rows of a store become jobs of this scheduler, and jobs follow their rows.
+"""Reconciling: rows of the store become jobs of this scheduler, and jobs follow their rows.
 
-A row is adopted at the start, or when somebody else has written or changed it while the scheduler runs. Each stands for
-itself: one that cannot be read, or names a task that is not registered, becomes a parked job with an error that says
-why, and no other job notices. All of it happens on the loop.
+A row is adopted at the start, or when another process has written it while the scheduler runs. Each row is on its own.
+If it cannot be read, or names a task that is not registered, it becomes a parked job whose error says why. No other job
+is affected. All of it happens on the loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Reconciler:
         self._crashes = crashes
         self._restart = Restart(core)
         self._without_task: dict[Job, None] = {}
-        """Jobs that wait for their tasks to be registered, and maybe some that do not any more."""
+        """Jobs that wait for their tasks to be registered, and perhaps some that no longer do."""
 
     def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
         """Make a job of the row. `lost`: its ticks that were cut off.
@@ -57,7 +57,7 @@ class Reconciler:
                 self._resolve(early, row, state, lost)
         except DuplicateJob:
             raise
-        except Exception as exc:  # noqa: BLE001 - whatever it is, no other job is to notice
+        except Exception as exc:  # noqa: BLE001 - no error of one row may affect another job
             self._give_up(row, state, exc)
 
     def _resolve(self, early: EarlyJob, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
@@ -86,7 +86,7 @@ class Reconciler:
                     self._journal.remember(early.job)
 
     def take_over(self, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
-        """Let a job go on here that another agent has had."""
+        """Go on here with a job that another node had."""
         job = self._jobs.find(row.id)
         was_paused = None if job is None else job.paused_by
         if job is not None and job.is_elsewhere:
@@ -101,11 +101,11 @@ class Reconciler:
         self._see_part(row.id)
 
     def is_ours(self, row: StoredJob) -> bool:
-        """Whether the job of a row would be ours, where other agents have some."""
+        """Whether the job of a row would be ours, in a fleet."""
         return not self._jobs.is_others(row.id, read(row, self._tasks).definition.policy)
 
     def begin_anew(self, job: Job) -> Job:
-        """Let a job of ours go, and another begin in its place: its row has been put in the place of another."""
+        """Replace a job of ours with a new one: its row was replaced."""
         row = known_row(job)
         self._registry.drop(job)
         self._without_task.pop(job, None)
@@ -115,7 +115,7 @@ class Reconciler:
         return new
 
     def change(self, id: str, row: StoredJob | None, state: StoredState | None = None) -> None:
-        """Follow a row that somebody else has changed, or removed. `state`: where a job that is new here stands."""
+        """Follow a row that another process has changed or removed. `state`: the state of a job that is new here."""
         self._journal.note_row(id, state)
         job = self._jobs.find(id)
         was_paused = None if job is None else job.paused_by
@@ -129,7 +129,7 @@ class Reconciler:
             self._see_part(id)
 
     def has_followed(self, asked_at: float) -> None:
-        """Jobs are as all rows were at that moment, or newer."""
+        """Note that jobs are as all rows were at that moment, or newer."""
         self._registry.has_followed(asked_at)
 
     def _see_part(self, id: str) -> None:
@@ -138,7 +138,7 @@ class Reconciler:
             self._registry.see_part(job)
 
     def give_way(self, id: str, row: StoredJob) -> None:
-        """Let a job that was added here be as the row of another agent, which was first."""
+        """Make a job that was added here follow the row of another node, which was first."""
         self.change(id, row)
         job = self._jobs.find(id)
         if job is not None and job.policy.agents is not None:
@@ -171,17 +171,17 @@ class Reconciler:
                 self._give_up(row, state, exc)
 
     def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
-        """Pause a scope as it is paused in the store; None: it is not any more."""
+        """Pause a scope as in the store; None: resume it."""
         if pause is None:
             self._core.pausing.resume_scope(scope, is_stored=True)
         else:
             self._core.pausing.hold(pause_of(pause), is_stored=True)
 
     def revive(self, task: str) -> None:
-        """Let the jobs come alive that have waited for this task to be registered."""
+        """Start the jobs that have waited for this task to be registered."""
         for job in list(self._without_task):
             unfit = job.unfit
-            if unfit is None or not unfit.is_readable or job.is_removed:  # somebody else has seen to it
+            if unfit is None or not unfit.is_readable or job.is_removed:  # it has been revived or removed already
                 del self._without_task[job]
             elif unfit.row.task == task:
                 self._come_alive(job, unfit.row)
@@ -206,7 +206,7 @@ class Reconciler:
         if reading.error is not None:
             return
         self._core.runs.enroll(job)
-        if job.sparse is not None:  # else it owes nothing, is held by no pause and was never parked
+        if job.sparse is not None:  # else it owes nothing, no pause holds it, and it was never parked
             job.stood = None
             self._core.starts.look_at_owed(job)
         if job.sparse is not None or self._core.pausing.pauses.any:
@@ -219,7 +219,7 @@ class Reconciler:
             self._restart.go_on(job, state)
 
     def _leave(self, job: Job, row: StoredJob, reading: Reading) -> None:
-        """Know a job that another agent has."""
+        """Enter a job that another node has."""
         if reading.error is not None:
             self._park(job, row, None, reading)
         self._core.runs.enroll(job)
@@ -249,7 +249,7 @@ class Reconciler:
         return updates.first_start_known(schedule, key) if is_known else updates.first_start(schedule, key, start)
 
     def _enter(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
-        """The job of that id, made if there is none, as it has been read. Where it stands is not touched."""
+        """Return the job of that id as read, and make it if there is none. Its state is not touched."""
         job = self._jobs.find(row.id)
         if job is None:
             job = self._job_of(row, reading, first)
@@ -281,14 +281,14 @@ class Reconciler:
         job.schedule, job.planner = first.schedule, first.planner
 
     def _come_alive(self, job: Job, row: StoredJob) -> None:
-        """Let a job go on where it stood: what kept it parked is mended."""
+        """Go on with a job where it was: what kept it parked is mended."""
         stood = job.stood
         self._take_early(job)
         self._adopt(row, stood)
 
     def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
-        """Let the job stay as it is in the store, visible and with its error, until somebody mends it. `state`: where
-        it stood, and goes on from then.
+        """Keep the job as it is in the store, visible and with its error, until it is mended. `state`: where it then
+        goes on.
         """
         assert reading.error is not None
         job.stood = state
@@ -298,7 +298,7 @@ class Reconciler:
         self._core.starts.parking.park_because(job, reading.error)
 
     def _give_up(self, row: StoredJob, state: StoredState | None, error: Exception) -> None:
-        """Park the job of a row that cannot be carried out, or whose state cannot."""
+        """Park the job of a row, or of a state, that cannot be carried out."""
         reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
         reading = unreadable(row, reason)
         first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
@@ -306,11 +306,11 @@ class Reconciler:
         logger.error("job %r is parked", row.id, exc_info=loggable(error))
 
     def _has_start_by_hand(self, state: StoredState) -> bool:
-        """Whether somebody has set a start that is still to come: a new schedule begins after it."""
+        """Whether a start set by hand is still to come: a new schedule begins after it."""
         return state.next_by_hand and state.next_us is not None and state.next_us > self._now_us()
 
     def _take_early(self, job: Job) -> None:
-        """Have a job that is here already be told what it is: it waits for nothing any more."""
+        """Prepare a job that is here already for its row: it waits for nothing any more."""
         self._registry.early.discard(job)
         self._without_task.pop(job, None)
         job.unfit = None
@@ -327,7 +327,7 @@ class Reconciler:
     # -- rows that change ----------------------------------------------------------------------------------------------
 
     def _has_moved(self, job: Job, row: StoredJob) -> bool:
-        """Whether the job is in another shard by now: somebody has changed its place, or its labels, in the row."""
+        """Whether the job is in another shard now, because its place or its labels changed in the row."""
         if not self._jobs.ownership.is_shared:
             return False
         reading, was = read(row, self._tasks), job.policy
@@ -336,13 +336,13 @@ class Reconciler:
         return reading.is_readable and (policy.place, policy.where, policy.agents is None) != is_at
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
-        """Whether the job is what the row says."""
+        """Whether the job is as the row says."""
         if job.unfit is not None and not job.unfit.is_readable:
             return job.unfit.row == row
         return row_of(job) == row
 
     def _follow(self, job: Job, row: StoredJob) -> None:
-        """Let the job be as its row says. Its counts, its runs, and with the same schedule its next start stay."""
+        """Change the job as its row says. Its counts, its runs, and with the same schedule its next start stay."""
         if job.stood is not None:
             self._come_alive(job, row)
             self._core.listeners.tell(JobChanged(job.id, job.state, "updated"))
@@ -366,7 +366,7 @@ class Reconciler:
             self._core.pausing.resume(job, is_stored=True)
 
     def _has_schedule(self, job: Job, row: StoredJob) -> bool:
-        """Whether the row says the job's schedule, be it in other words. A one-shot may have passed by now."""
+        """Whether the row names the job's schedule, perhaps in other words. A one-shot may have passed meanwhile."""
         if row.schedule == job.schedule_text:
             return True
         try:

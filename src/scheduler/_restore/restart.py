@@ -1,4 +1,4 @@
-"""Restart: where a job that comes out of a store starts, or goes on. What is decided is in `_plan/after_restart.py`."""
+"""Restart: where a job out of a store starts, or goes on. `_plan/after_restart.py` decides it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from ..stores import StoredState
 
 
 class Restart:
-    """The restarts of the jobs of one scheduler."""
-
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def begin(self, job: Job, first: FirstStart) -> None:
-        """Start a job whose row somebody wrote by hand, like a job that is added."""
+        """Start a job whose row was written by hand, like a job that is added."""
         if first.at_once and not job.is_paused:
             self._core.runs.start_at_once(job)
         if first.due_us is not None and not job.is_paused:
@@ -26,9 +24,9 @@ class Restart:
             self._core.starts.left_out.begin(job, first.due_us)
 
     def go_on(self, job: Job, state: StoredState) -> None:
-        """Let the job go on where it stood. What has passed meanwhile is left to its policy, when it is due."""
+        """Let the job go on where it was. Starts that have passed are left to its policy, when it is due."""
         core = self._core
-        if self._is_simple(job, state) and state.next_us is not None:  # what nearly all are, at a restart of 100,000
+        if self._is_simple(job, state) and state.next_us is not None:  # nearly all jobs, at a restart of 100,000
             core.starts.plan_first(job, state.next_us - (core.timeline.shift_us if job.planner.steady else 0))
             return
         if job.is_paused:
@@ -53,7 +51,7 @@ class Restart:
         job.is_due_by_hand = back.is_by_hand
         job.dated_us = back.due_us if job.is_due_by_hand else None
         if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job.floor is None:
-            core.starts.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
+            core.starts.plan_first(job, back.due_us)  # as stored: nothing to write
         else:
             comes_again = (job.again is not None or job.owed is not None) and not back.is_by_hand
             core.starts.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
@@ -63,7 +61,7 @@ class Restart:
             core.starts.retire_if_done(job)
 
     def _stay_paused(self, job: Job, state: StoredState) -> None:
-        """Know again which start of a paused job is the first that the pause leaves out."""
+        """Find again the first start that the pause of a job leaves out."""
         shift = self._core.timeline.shift_us if job.planner.steady else 0
         due_us = _minus(state.next_us, shift)
         if state.next_by_hand:
@@ -77,7 +75,7 @@ class Restart:
         self._core.starts.left_out.begin(job, due_us)
 
     def _is_simple(self, job: Job, state: StoredState) -> bool:
-        """Whether the next start is to come within an interval, and there is nothing else to be seen to."""
+        """Whether the next start comes within an interval, and nothing else has to be checked."""
         interval = job.planner.interval
         if job.sparse is not None or state.next_by_hand or interval is None or state.next_us is None:
             return False  # it may be paused, owe something or rest
@@ -89,10 +87,10 @@ class Restart:
         return not planner.steady or planner.slot(job.key, state.next_us - shift) == state.next_us - shift
 
     def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
-        """Let the tick, which has failed, be tried again at its time, but not while the job rests."""
+        """Try a failed tick again at its time, but not while the job rests."""
         core, floor = self._core, job.floor
         if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
-            return  # a store of the first version says it twice
+            return  # a store of the first version has it twice
         failures = job.counts().consecutive_failures
         at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
         job.again = NextAttempt(partial(core.runs.start_again, job), due_us, attempt)

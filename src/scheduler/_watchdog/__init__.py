@@ -1,10 +1,10 @@
-"""The watchdog sees that each job has the start that it is to have, and each run that is recorded somebody who runs it.
+"""The watchdog checks that every job has its next start, and that every run recorded as RUNNING really runs.
 
-It looks at all jobs every five minutes and when it is asked to, mends what is wrong, and says so. While all else works
-there is nothing to mend: it finds what a defect, or a hand in the store, has left behind. It is a timer of its own, so
-no limit and no run that goes on keeps it from its work.
+It checks all jobs every five minutes and when asked, mends what is wrong, and reports it. While all else works there is
+nothing to mend: it finds the effects of a defect, or of an edit by hand in the store. It is a timer of its own, so no
+limit and no long run delays it.
 
-It does not know how a store is opened or written, and calls it through what it is given. It lives on the loop's thread.
+It does not know how a store is opened or written: it calls the functions that it is given. Lives on the loop's thread.
 """
 
 from .flaws import Flaw, flaw_of

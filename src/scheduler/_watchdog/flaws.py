@@ -1,7 +1,7 @@
 """Flaws: what may be wrong with the next start of a job, and how it is mended.
 
-A flaw counts only if it is still there a turn later: what another thread is adding has not reached the heap yet. What
-is due in the turn that goes on has left the heap already, and may be due again in the next: it is not looked at.
+A flaw counts only if it is still there a turn later: a job that another thread is adding may not have reached the heap.
+A job that is due in the present turn has left the heap, and may be due again in the next: it is not checked.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from .._loop import Core
 
 
 class Flaw(Enum):
-    """How a job stands that will not do what it should."""
+    """A defect of a job's next start."""
 
     NOT_PLANNED = auto()
-    """It is to start by itself, and has no next start."""
+    """The job starts by itself, and has no next start."""
     NOT_IN_HEAP = auto()
-    """Its next start is known, and stands nowhere."""
+    """Its next start is known, and is not in the heap."""
     STARTS_THOUGH_PAUSED = auto()
-    """It must not start by itself, and its start stands in the heap."""
+    """It must not start by itself, and its start is in the heap."""
 
 
 def flaw_of(job: Job) -> Flaw | None:
-    """Say what is wrong with the job; None: nothing is."""
+    """Return what is wrong with the job, or None."""
     if job.is_removed:
         return None
     if job.is_paused:
-        is_being_held = job.due_us is not None and job.held_by is not None  # a scope: some jobs at a time
+        # a pause of a scope holds some jobs at a time
+        is_being_held = job.due_us is not None and job.held_by is not None
         return Flaw.STARTS_THOUGH_PAUSED if job.is_waiting and not is_being_held else None
     if job.due_us is not None:
         waits_for_run = job.is_due_by_hand and bool(job.runs)
@@ -39,12 +40,11 @@ def flaw_of(job: Job) -> Flaw | None:
 
 
 def name_of(flaw: Flaw) -> str:
-    """Say what was wrong, in a few words."""
     return flaw.name.lower().replace("_", " ")
 
 
 def mend(job: Job, flaw: Flaw, core: Core) -> None:
-    """Let the job do what it should. Raises what a user's schedule raises."""
+    """Correct the job's next start. Raises what a user's schedule raises."""
     starts = core.starts
     match flaw:
         case Flaw.NOT_PLANNED:

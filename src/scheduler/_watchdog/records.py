@@ -1,4 +1,4 @@
-"""Records of runs that nobody runs: a store says RUNNING, and no run of that tick goes on here."""
+"""Stray records: a store says RUNNING, and no run of that tick goes on here."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ Key = tuple[str, int]
 Answered = Callable[[list[StoredTick] | None, Exception | None], object]
 
 AskWhatRuns = Callable[[Answered], object]
-"""Have the store say which of our ticks run, after all that was sent before, and tell whom it is given."""
+"""Asks the store which of our ticks run, and calls its argument with the answer.
+
+The question comes after everything sent to the store before it.
+"""
 
 
 class Records:
-    """The records of one scheduler's runs. `ask` has the store say which of our ticks run, in the line of the commits.
+    """The records of one scheduler's runs. `ask` asks the store which of our ticks run, in order with the commits.
 
-    A record counts only if two audits in a row have found it: between them a run has ended, or a shard has come to us.
+    A record counts only if two audits in a row have found it. Between two audits a run may end, or a shard come to us.
     """
 
     def __init__(self, core: Core, crashes: Crashes, intake: Intake, ask: AskWhatRuns) -> None:
@@ -35,7 +38,7 @@ class Records:
         self._before: set[tuple[str, int, int]] = set()
 
     def look(self, done: Callable[[int, str | None], object]) -> None:
-        """Call `done` with how many records were closed, and why the store could not be asked, if it could not."""
+        """Call `done` with the number of closed records, and why the store could not be asked, if it could not."""
         known = self._known()
 
         def answered(ticks: list[StoredTick] | None, error: Exception | None) -> None:
@@ -49,7 +52,7 @@ class Records:
         self._ask(answered)
 
     def _known(self) -> set[Key]:
-        """Ticks whose runs go on here, or have ended and are not durable yet."""
+        """Return the ticks whose runs go on here, or have ended and are not durable yet."""
         journal, runs = self._core.journal, self._core.runs
         known = {(run.job.id, run.due_us) for run in runs.all()}
         for ended in (journal.pending.ended, *(sealed.batch.ended for sealed in journal.unsettled)):

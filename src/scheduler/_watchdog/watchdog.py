@@ -1,9 +1,9 @@
-"""The watchdog: every so often, and when it is asked to, all jobs are looked at, some in each turn of the loop.
+"""The watchdog: it checks all jobs at intervals and when asked, some in each turn of the loop.
 
-    AuditStarted -> what the store says runs -> all jobs, in slices -> those with a flaw once more -> AuditEnded
+    AuditStarted -> records of runs -> all jobs, in slices -> jobs with a flaw once more -> AuditEnded
 
-The next audit is planned before this one begins, so whatever happens in it, there is a next one. One goes on at a time:
-whoever asks for another meanwhile is told that it had no lock.
+The next audit is planned before this one begins, so no failure can stop the audits. One goes on at a time: a second
+request meanwhile gets `has_lock=False`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .records import NOBODY, Records
 logger = getLogger(__name__)
 
 FIRST: Final = 10.0
-"""Seconds from the beginning to the first audit: what was broken before must not wait for a whole interval."""
+"""Seconds from the beginning to the first audit, so that older damage does not wait for a whole interval."""
 
 AGAIN: Final = 1.0
-"""Seconds after which it is tried again to audit, while another audit goes on."""
+"""Seconds until the next try, while another audit goes on."""
 
 CHECK_EVERY: Final = 60.0
-"""Seconds for which nobody looks again whether there is a next audit."""
+"""Seconds between two checks that there is a next audit."""
 
 SLICE: Final = 200
 MOST_NAMED: Final = 100
-"""Jobs that could not be mended and are named."""
+"""The most failed jobs that are named."""
 
 Done = Callable[[Audit], object]
 
@@ -62,13 +62,13 @@ class _Pass:
     oldest: tuple[str, float | None] | None = None
 
     def name_one(self, jobs: Iterable[Job]) -> None:
-        """Name one that was found well: as long as none is failing, all are as old as that."""
+        """Name a job that was found in order: while none is failing, all have that age."""
         if self.oldest is None:
             well = next((job for job in jobs if getattr(job, "audited", None) == self.at), None)
             self.oldest = None if well is None else (well.id, self.at)
 
     def found_failing(self, job: Job) -> None:
-        """Count and name the job, which keeps its stamp, if it has one."""
+        """Count and name a job that could not be mended. It keeps its stamp, if it has one."""
         self.failed += 1
         self.failing += [job.id][: MOST_NAMED - len(self.failing)]
         since = getattr(job, "audited", None)
@@ -91,7 +91,7 @@ class _Pass:
 
 
 class Watchdog:
-    """The watchdog of one scheduler. `interval` in seconds; None: it audits only when it is asked to."""
+    """The watchdog of one scheduler. `interval` in seconds; None: it audits only when asked."""
 
     def __init__(self, core: Core, interval: float | None, records: Records | None = None) -> None:
         self._core = core
@@ -106,15 +106,15 @@ class Watchdog:
         self._oldest: tuple[str, float | None] | None = None
         self._is_over = False
         self._asked: list[Callable[[str | None], object]] = []
-        """Told what came of two audits in a row."""
+        """Called with the result of two audits in a row."""
 
     def begin(self) -> None:
-        """Audit from now on: all jobs are there."""
+        """Begin to audit: all jobs have been read."""
         if self._interval is not None and not self._core.runs.is_on_demand:
             self._plan(min(FIRST, self._interval))
 
     def ensure(self) -> None:
-        """See that there is a next audit. May be called often: once a minute it looks."""
+        """Make sure that there is a next audit. May be called often: it checks once a minute."""
         now = self._core.monotonic()
         if self._interval is None or self._is_over or (self._checked is not None and now - self._checked < CHECK_EVERY):
             return
@@ -124,13 +124,13 @@ class Watchdog:
             self._plan(0.0)
 
     def end(self) -> None:
-        """Audit no more. Who waits for an audit that goes on is given what it has found."""
+        """Audit no more. Callers that wait for the present audit get what it has found."""
         self._is_over = True
         if self._current is not None:
             self._finish(self._current)
 
     async def audited(self) -> Audit:
-        """Audit now, and return what was found."""
+        """Audit now, and return the findings."""
         done, answer = anyio.Event(), list[Audit]()
 
         def tell(audit: Audit) -> None:
@@ -142,7 +142,6 @@ class Watchdog:
         return answer[0]
 
     def statistics(self) -> WatchdogStatistics:
-        """The counts of its audits, and the last of them."""
         return WatchdogStatistics(
             interval=self._interval,
             audits=self._audits,
@@ -152,7 +151,7 @@ class Watchdog:
         )
 
     def look_at(self, job: Job) -> str | None:
-        """Mend the job now, if anything is wrong with it. Return what was; None: nothing."""
+        """Mend the job now. Return what was wrong, or None."""
         flaw = self._flaw_of(job)
         if flaw is None:
             return None
@@ -160,8 +159,10 @@ class Watchdog:
         return name_of(flaw)
 
     def audit_job(self, job: Job, says_it_runs: bool, done: Callable[[str | None], object]) -> None:  # noqa: FBT001 - read as a sentence where it is called
-        """Mend the job now, and tell `done` what was wrong, None: nothing. `says_it_runs`: a record says so, and all
-        records are audited, twice: one audit alone does not believe that nobody runs what they say.
+        """Mend the job now, and call `done` with what was wrong, or None.
+
+        `says_it_runs`: a record says that the job runs. Then all records are audited, twice: one audit alone does not
+        close a record.
         """
         found = self.look_at(job)
         if found is not None or not says_it_runs or self._records is None:
@@ -182,7 +183,7 @@ class Watchdog:
             done(found)
 
     def audit(self, done: Done | None = None, *, interval: float | None = None) -> None:
-        """Audit all jobs from now on, and tell `done` what came of it."""
+        """Audit all jobs, and call `done` with the result."""
         core = self._core
         now, at = core.monotonic(), core.clock.wall()
         core.listeners.tell(AuditStarted(instant_at(at), interval))
@@ -212,7 +213,7 @@ class Watchdog:
         self._step(current, self._begin_to_look)
 
     def _step(self, current: _Pass, step: Callable[..., object], *args: object) -> None:
-        """Go on with that audit, unless it is over. Whatever is raised in it ends this audit, and no other."""
+        """Go on with that audit, unless it is over. An error ends this audit and no other."""
         if current is not self._current:
             return
         try:
@@ -226,7 +227,7 @@ class Watchdog:
         self._look_on(current, iter(self._core.jobs.jobs()))
 
     def _look_on(self, current: _Pass, jobs: Iterator[Job]) -> None:
-        """Look at some of the jobs, and at the rest in turns to come."""
+        """Check some of the jobs, and the rest in later turns."""
         slice_ = list(islice(jobs, SLICE))
         for job in slice_:
             self._look(current, job)
@@ -250,8 +251,9 @@ class Watchdog:
         current.jobs += 1
 
     def _flaw_of(self, job: Job) -> Flaw | None:
-        """Say what is wrong with the job. Nothing is while it is due, while its tick is left until the clock is
-        trusted, and once nothing starts any more.
+        """Return what is wrong with the job, or None.
+
+        None as well while the job is due, while its tick waits for a trusted clock, and after the end of the watchdog.
         """
         flaw = flaw_of(job)
         is_known = flaw is None or self._is_over or self._core.turn.is_firing(job) or self._core.trust.has_left(job)
@@ -268,7 +270,7 @@ class Watchdog:
         self._finish(current)
 
     def _mend(self, job: Job, flaw: Flaw, current: _Pass | None) -> None:
-        """Mend one job. Whatever comes of it, the next one is looked at."""
+        """Mend one job. An error does not keep the next job from being checked."""
         logger.error("the watchdog mends job %r: %s", job.id, name_of(flaw))
         try:
             mend(job, flaw, self._core)
@@ -293,5 +295,5 @@ class Watchdog:
             current.done(audit)
 
     def _soon(self, func: Callable[..., object], *args: object) -> None:
-        with suppress(LifecycleError):  # the loop has ended: `end` tells who waits
+        with suppress(LifecycleError):  # the loop has ended: `end` answers the callers that wait
             self._core.queue.push(AT_ONCE, func, *args)
