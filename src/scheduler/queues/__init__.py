@@ -1,10 +1,11 @@
 """Queues: the protocol `Queue`, and the values that pass through it.
 
-A queue holds the next execution of each job until it is due, for whoever takes it then: `scheduler.queues.local` in
-this process alone, `scheduler.queues.beanstalkd` in a server, for every machine that asks it. Import the one that you
-use: it brings its client, and nothing here imports one.
-Nothing here knows a job, a run or a store: who takes a tick looks into its record whether it is still to be run, for a
-queue may give one too early, twice, or after it was replaced. `Queue` says which thread calls whom.
+A queue holds the next execution of each job until it is due, and gives it to a node that takes it.
+`scheduler.queues.local` is in this process alone, `scheduler.queues.beanstalkd` in a server that many machines use.
+Import only the module that you use: it brings its client.
+
+A queue may give a tick too early, twice, or after it was replaced. So the node that takes a tick checks in its record
+whether it must still run. `Queue` says which thread makes which call.
 """
 
 from ._queue import (

@@ -1,6 +1,6 @@
-"""A queue in a beanstalkd, for every machine that asks it. It needs `pip install timerqueue[beanstalkd]`.
+"""A queue in a beanstalkd, which many machines may use. It needs `pip install timerqueue[beanstalkd]`.
 
-The server's clock may be set, its memory lost, its disk full: see `scheduler.queues` for what follows from that.
+The server's clock may be set, its memory lost, its disk full: `scheduler.queues` says what follows from that.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ class BeanstalkdQueue(Resident):
     """A queue in the beanstalkd at `address`: "host", "host:port", "[IPv6]:port" or "unix:/path".
 
     `tube` tells fleets apart that share a server. `ttr`: whole seconds after which the server gives a tick to others if
-    its worker, alive or not, has not been heard of; runs may take longer, for they are touched. `reservers`:
-    connections that take ticks, each in a thread of its own; 0: this one only puts. With thousands a second two or more
-    are better: at each end the server goes through all that the connection holds. `window`: how many ticks each takes
-    that have not ended.
+    its node is silent. Runs may take longer, because their ticks are touched. `reservers`: connections that take ticks,
+    each in a thread of its own; 0: this queue only puts. With thousands of ticks a second use two or more: at each end
+    of a tick the server searches all ticks of the connection. `window`: how many unsettled ticks each connection holds.
     """
 
     def __init__(
@@ -106,13 +105,13 @@ class BeanstalkdQueue(Resident):
             reserver.start()
 
     def listen(self, wheres: Collection[str]) -> None:
-        """See Queue. The tubes of these labels are watched beside the others."""
+        """See Queue. The tubes of these labels are watched, too."""
         self._wheres = frozenset(wheres).union(self._wheres or ())
         for reserver in self._reservers:
             reserver.listen(self._wheres)
 
     def bound(self, most: int | None) -> None:
-        """See Bounded. The connections share it."""
+        """See Bounded. The connections share the bound."""
         self._most = most
         for index, reserver in enumerate(self._reservers):
             reserver.bound(self._part(index))
@@ -159,7 +158,7 @@ class BeanstalkdQueue(Resident):
         self._refuge.close()
 
     def _part(self, index: int) -> int | None:
-        """How many ticks this one of the connections may hold."""
+        """Return how many ticks this connection may hold."""
         return None if self._most is None else (self._most + self._how_many - 1 - index) // self._how_many
 
     def _commands(self) -> Commander:

@@ -1,7 +1,6 @@
-"""A queue in this process alone: ticks stand in the scheduler's own heap, and end with it.
+"""A queue in this process alone: ticks wait in the scheduler's own heap, and end with it.
 
-It is what a scheduler without a server would do, said in the words of a queue; and it is where a server's queue puts
-what its server refuses.
+It does what a scheduler without a server does, as a queue. A server's queue puts here what its server refuses.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from ._queue import (
 __all__ = ["LocalQueue"]
 
 LOOK_EVERY: Final = 10.0
-"""Seconds after which a tick that waits looks at the wall clock again, in case it was set."""
+"""Seconds after which a waiting tick checks the wall clock again, in case it was set."""
 
 INSTANCE: Final = "local"
 
 
 @define(eq=False)
 class _Entry:
-    """A tick that stands here. `turn` counts its waits: a timer of an earlier one does nothing."""
+    """A tick in this queue. `turn` counts its waits: a timer of an earlier wait does nothing."""
 
     number: int
     tick: Tick
@@ -52,7 +51,7 @@ class _Entry:
 
 
 class LocalQueue(Resident):
-    """A queue whose ticks stand in this process, and end with it."""
+    """A queue whose ticks wait in this process, and end with it."""
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
@@ -68,7 +67,7 @@ class LocalQueue(Resident):
 
     @property
     def is_immediate(self) -> bool:
-        """True: nothing of it leaves the process."""
+        """True: nothing leaves the process."""
         return True
 
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
@@ -77,14 +76,14 @@ class LocalQueue(Resident):
         self._clock, self._call_at, self._deliver = clock, call_at, deliver
 
     def listen(self, wheres: Collection[str]) -> None:
-        """See Queue. Does nothing: whatever stands here comes out here, and whoever takes it looks whom it is for."""
+        """See Queue. Does nothing: every tick comes out here, and its labels are checked then."""
 
     def instance(self) -> str:
         """See Queue."""
         return INSTANCE
 
     def put(self, ticks: Sequence[Tick]) -> list[Place | None]:
-        """See Queue. Each tick has its place at once."""
+        """See Queue. Each tick has its position at once."""
         return [self._put(tick) for tick in ticks]
 
     def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
@@ -181,13 +180,13 @@ class LocalQueue(Resident):
         return Position(entry.standing, max(int(self._seconds_left(clock, entry)), 0))
 
     def settle(self, entry: _Entry) -> None:
-        """Take a tick out that has been run."""
+        """Remove a tick that has been run."""
         with self._lock:
             if self._entries.pop(entry.number, None) is not None:
                 self._statistics = evolve(self._statistics, done=self._statistics.done + 1)
 
     def give_back(self, entry: _Entry, seconds: int) -> None:
-        """Have a tick come out again after so many seconds."""
+        """Let a tick come out again after that many seconds."""
         clock = self._clock
         if clock is not None and entry.number in self._entries:
             self._wait(entry, int((clock.wall() + seconds) * SECOND_US) + LEAD_US)

@@ -1,1 +1,1 @@
-"""How a beanstalkd is spoken to. Nobody but `scheduler.queues.beanstalkd` looks in here."""
+"""The protocol of beanstalkd. Only `scheduler.queues.beanstalkd` uses it."""

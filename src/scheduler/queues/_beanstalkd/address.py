@@ -1,4 +1,4 @@
-"""Where a beanstalkd listens, as text and as what a socket takes. Pure."""
+"""The address of a beanstalkd, as text and for a socket. Pure."""
 
 from __future__ import annotations
 

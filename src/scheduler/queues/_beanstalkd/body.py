@@ -1,4 +1,4 @@
-"""How a tick is written as the body of a job of beanstalkd, and read again. Pure."""
+"""A tick as the body of a beanstalkd job. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT = 1
 
 @frozen
 class Later:
-    """A body of a later version of this package: not for us, and not to be touched."""
+    """A body of a later version of this package: leave it alone."""
 
 
 def encode(tick: Tick) -> bytes:
@@ -24,7 +24,7 @@ def encode(tick: Tick) -> bytes:
 
 
 def decode(body: bytes) -> Tick | Later | None:
-    """Read a tick; None: this is none of ours."""
+    """Read a tick; None: the body is not ours."""
     try:
         fields = json.loads(body)
         if fields["v"] != FORMAT:

@@ -1,4 +1,4 @@
-"""The one connection that puts, cancels and looks: whatever does not take ticks. One caller at a time has it."""
+"""The connection that puts, cancels and looks, but takes no ticks. One caller at a time has it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .tubes import are_of, tube_for
 from .wire import AT_ONCE, Answer
 
 PAUSE: Final = 1.0
-"""Seconds for which a server that could not be reached is left alone."""
+"""Seconds without a new try after a server could not be reached."""
 
 LARGEST_NUMBER: Final = 2**64 - 1
 
 PRIORITIES: Final = {Kind.RUN: 65_536, Kind.AUDIT: 100}
-"""A smaller number goes first: an audit is never behind the runs that it looks after."""
+"""A smaller number goes first: an audit is never behind the runs that it checks."""
 
 T = TypeVar("T")
 
 
 class Commander:
-    """Puts, cancels and looks. Any thread may call; one at a time is served. All of it may wait for the server."""
+    """Puts, cancels and looks. Any thread may call; one at a time is served. Every call may wait for the server."""
 
     def __init__(self, address: Address, tube: str, ttr: int, clock: Clock, tally: Tally) -> None:
         self._address = address
@@ -50,12 +50,12 @@ class Commander:
         return self._ask(_asked_instance)
 
     def put(self, ticks: Sequence[tuple[Tick, int]]) -> list[Place | Reason]:
-        """Put ticks that come out after so many whole seconds. Tell where each stands, or why the server has it not.
+        """Put each tick with its delay in whole seconds. Return its position, or why the server did not take it.
 
-        Does not raise. What was sent before the connection ended may be put once more.
+        Does not raise. A tick sent just before the connection ended may be put twice.
         """
         answers: list[Place | Reason] = []
-        order = sorted(range(len(ticks)), key=lambda at: tube_for(self._tube, ticks[at][0]))  # each tube at once
+        order = sorted(range(len(ticks)), key=lambda at: tube_for(self._tube, ticks[at][0]))  # each tube in one go
         try:
             self._ask(lambda connection: self._put(connection, [ticks[at] for at in order], answers))
         except QueueUnavailable:
@@ -64,19 +64,19 @@ class Commander:
         return [found[at] for at in range(len(ticks))]
 
     def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
-        """Delete ticks, those that are what stands at their places."""
+        """Delete each tick that is still at its position."""
         return self._ask(lambda connection: _cancel(connection, places))
 
     def look(self, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
-        """Tell how ticks stand, those that are what stands at their places."""
+        """Return the state of each tick that is still at its position."""
         return self._ask(lambda connection: _look(connection, places, self._tube))
 
     def census(self, kind: Kind) -> Census:
-        """Count what stands in all tubes of that kind. One that the server does not know is empty."""
+        """Count the ticks in all tubes of that kind. A tube unknown to the server is empty."""
         return self._ask(lambda connection: _census(connection, self._tubes(connection, kind)))
 
     def kick(self, kind: Kind, most: int) -> int:
-        """Have so many that were buried come out, of all tubes of that kind."""
+        """Make at most `most` buried ticks of that kind ready, in all tubes."""
         return self._ask(lambda connection: self._kick(connection, kind, most))
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Commander:
                 self._connection = None
 
     def _ask(self, what: Callable[[Connection], T]) -> T:
-        """Ask, and once more on a new connection if this one has ended unnoticed since it was last used."""
+        """Ask, and ask again on a new connection if the old one had ended unnoticed."""
         with self._lock:
             is_used = self._connection is not None
             try:
@@ -121,7 +121,7 @@ class Commander:
         return self._connection
 
     def _put(self, connection: Connection, ticks: Sequence[tuple[Tick, int]], answers: list[Place | Reason]) -> None:
-        """Put those of the ticks that have no answer yet."""
+        """Put the ticks that have no answer yet."""
         for tube, same in groupby(ticks[len(answers) :], lambda each: tube_for(self._tube, each[0])):
             connection.use(tube)
             waiting = list(same)
@@ -141,7 +141,7 @@ class Commander:
         ]
         given = connection.exchange(puts)
         buried = [b"delete %d\r\n" % answer.number for answer in given if answer.word == b"BURIED"]
-        if buried:  # there was no room to sort them in: they would never come out
+        if buried:  # the server had no room to sort them in: they would never come out
             connection.exchange(buried)
         rest = iter(given)
         return [_placed(connection, next(rest)) if fits else Reason.TOO_BIG for fits in fit]
@@ -150,7 +150,7 @@ class Commander:
         kicked = 0
         for tube in self._tubes(connection, kind):
             left = min(most - kicked, _census_of(connection, tube).buried)
-            if left > 0:  # where none is buried the server kicks those that wait for their time
+            if left > 0:  # without buried ones the server kicks delayed ones
                 connection.use(tube)
                 kicked += connection.ask(partial(greenstalk.Client.kick, bound=left))
         return kicked
@@ -165,7 +165,7 @@ def _asked_instance(connection: Connection) -> str:
 
 
 def _is_possible(place: Place) -> bool:
-    """Tell whether a server can have given that number: what it cannot read would end the connection."""
+    """Whether a server can have given that number. An unreadable number would end the connection."""
     return 0 < place.number <= LARGEST_NUMBER
 
 
@@ -182,14 +182,14 @@ def _placed(connection: Connection, answer: Answer) -> Place | Reason:
 
 
 def _cancel(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
-    """A number alone proves nothing: after a restart without a log numbers begin at 1 again."""
+    """Peek at each job before it is deleted: after a restart without a log, numbers begin at 1 again."""
     there = _are_there(connection, places)
     found = iter(connection.exchange([b"delete %d\r\n" % place.number for _, place in _only(places, there)]))
     return [is_there and next(found).word == b"DELETED" for is_there in there]
 
 
 def _look(connection: Connection, places: Sequence[tuple[Tick, Place]], tube: str) -> list[Position | None]:
-    """Ask of those whose instance is another one whether they are what stands there."""
+    """Peek first at jobs put before the server restarted: their numbers may mean other jobs now."""
     in_doubt = [place.instance != connection.instance for _, place in places]
     confirmed = iter(_are_there(connection, _only(places, in_doubt)))
     asked = [_is_possible(at[1]) and (not doubt or next(confirmed)) for at, doubt in zip(places, in_doubt, strict=True)]

@@ -1,8 +1,8 @@
 """A connection to a beanstalkd: one client of greenstalk, for one thread at a time.
 
-After an answer that a command cannot have the stream may be out of step, so that an old answer would be taken for the
-next one: the connection is closed, and what was asked counts as unanswered. The same goes for silence: each answer has
-a bound, above the longest wait that a server is asked for.
+After an impossible answer the stream may be out of step, so that an old answer would be taken for the next one. Then
+the connection is closed, and the command counts as unanswered. So does silence: each answer has a bound, above the
+longest wait that a server is asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATIENCE: Final = 5.0
 """Seconds within which a server answers; then it counts as gone."""
 
 LONGEST_WAIT: Final = 5
-"""Whole seconds that a server is asked to wait for a tick at once."""
+"""Whole seconds that a server may wait for a tick."""
 
 ANSWERS: Final = (
     greenstalk.BuriedError,
@@ -41,18 +41,19 @@ ANSWERS: Final = (
     greenstalk.OutOfMemoryError,
     greenstalk.TimedOutError,
 )
-"""Answers that tell that nothing was done, and leave the stream in step. Any other error ends the connection."""
+"""Answers that say that nothing was done, with the stream in step. Any other error ends the connection."""
 
 DEFAULT: Final = "default"
-"""The tube that a connection watches unless it says otherwise."""
+"""The tube that a connection watches by default."""
 
 T = TypeVar("T")
 
 
 class Connection:
-    """A connection that is made on creation. `instance` says which start of the server it is, `longest` how many bytes
-    a body may have there. `wait`: seconds for which the server is asked to wait before it answers. Raises
-    QueueUnavailable if there is no server.
+    """A connection, made on creation. Raises QueueUnavailable if there is no server.
+
+    `instance`: which start of the server it is. `longest`: how many bytes a body may have there. `wait`: seconds for
+    which the server may wait before it answers.
     """
 
     def __init__(self, address: Address, watch: Sequence[str], wait: float = LONGEST_WAIT) -> None:
@@ -60,15 +61,16 @@ class Connection:
         self._socket = self._speak(lambda: _connected(address, PATIENCE + wait))
         self._client = self._speak(lambda: greenstalk.Client(self._socket, None))
         self._wire = Wire(self._socket)
-        if DEFAULT not in watch:  # not by the client: one that is not made yet, as the server ends, would not be closed
+        # not by the client: if the server ends meanwhile, a half-made client would not be closed
+        if DEFAULT not in watch:
             self.exchange([b"watch %s\r\n" % tube.encode() for tube in watch] + [b"ignore %s\r\n" % DEFAULT.encode()])
         self._tube = ""
         found = self.ask(lambda client: client.stats())
-        self.instance = str(found["id"])  # hexadecimal: where there is no letter in it greenstalk reads a number
+        self.instance = str(found["id"])  # hexadecimal: without a letter in it, greenstalk reads a number
         self.longest = found["max-job-size"]
 
     def ask(self, what: Callable[[Client], T]) -> T:
-        """Carry out commands. Raises those of ANSWERS, or QueueUnavailable: then the connection is closed."""
+        """Carry out commands. Raises one of ANSWERS, or QueueUnavailable: then the connection is closed."""
         return self._speak(lambda: what(self._client))
 
     def exchange(self, commands: Sequence[bytes]) -> list[Answer]:
@@ -76,13 +78,13 @@ class Connection:
         return self._speak(lambda: list(self._wire.exchange(commands)))
 
     def use(self, tube: str) -> None:
-        """Have what is put go into this tube."""
+        """Put into this tube from now on."""
         if tube != self._tube:
             self.ask(lambda client: client.use(tube))
             self._tube = tube
 
     def close(self) -> None:
-        """Close it. The server gives to others what was taken here and not settled."""
+        """Close the connection. The server gives to others the ticks that were reserved here and not settled."""
         with suppress(OSError):
             self._socket.close()
         client = getattr(self, "_client", None)
@@ -94,7 +96,7 @@ class Connection:
             wire.close()
 
     def break_off(self) -> None:
-        """End a wait of another thread in this connection: that gets QueueUnavailable."""
+        """End another thread's wait on this connection: it gets QueueUnavailable."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

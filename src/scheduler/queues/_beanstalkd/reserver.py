@@ -1,9 +1,9 @@
 """A connection that takes ticks, in a thread of its own, and settles them when they have been run.
 
-A server takes the end of a tick from nobody but the connection that has reserved it, and a connection that waits for a
-tick hears nothing else. So one thread does both: it sends what is to be settled, then waits for the next tick; while it
-holds any, for a second at most. What it holds is touched before its time to run is over. If the connection ends, the
-server gives all of it to others at once; the runs here go on, and their records say that they are.
+A server accepts the end of a tick only from the connection that has reserved it. A connection that waits for a tick
+hears nothing else. So one thread does both: it sends what must be settled, then waits for the next tick. It waits a
+second at most while it holds any, and touches each held tick before its time to run is over. If the connection ends,
+the server gives all its ticks to others at once. Runs here go on, and their records say so.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .wire import Answer
 logger = getLogger(__name__)
 
 LONGEST_DELAY: Final = 2**32 - 1
-"""Whole seconds, the most that a server can count: 136 years. Whatever is due later gets there by hops."""
+"""Whole seconds, the most that a server can count: 136 years. A tick that is due later gets there by hops."""
 
 AT_ONCE: Final = 100
-"""Ticks that are given on together."""
+"""Ticks that are handed on together."""
 
 MORE: Final = 4
-"""How many times as many ticks are asked for at once when there were as many as were asked for before."""
+"""The factor by which the next request grows when every tick asked for was there."""
 
 BACKOFF: Final = Backoff(0.05, 5.0)
-"""How long a server that is gone is left alone."""
+"""The delays between tries to reach a server that is gone."""
 
 LATER: Final = 10
-"""Seconds after which a tick of a later version comes out again, for somebody who can read it."""
+"""Seconds after which a tick of a later version comes out again, for a node that can read it."""
 
 
 class Verb(Enum):
@@ -57,7 +57,7 @@ class Verb(Enum):
 
 @define(eq=False)
 class Taken(Delivery):
-    """A tick that was reserved, and when it is to be touched, in monotonic seconds."""
+    """A tick that was reserved. `touch_at`: when it must be touched, in monotonic seconds."""
 
     reserver: Reserver
     tick: Tick
@@ -78,9 +78,7 @@ class Taken(Delivery):
 
 
 class Reserver:
-    """Takes what is due from a server, as long as it holds less than `window` ticks that have not been settled, or as
-    many as it is bound to.
-    """
+    """Takes what is due from a server, while it holds fewer unsettled ticks than `window` and `most`."""
 
     def __init__(
         self,
@@ -116,13 +114,13 @@ class Reserver:
         self._thread = Thread(target=self._run, name="scheduler queue", daemon=True)
 
     def listen(self, wheres: Collection[str]) -> None:
-        """Take ticks for these labels, too. Any thread. One that waits for a tick begins a second later at most."""
+        """Take ticks for these labels, too. Any thread. A connection that waits for a tick follows within a second."""
         tubes = [tube_of(self._tube, Kind.RUN, where) for where in sorted(wheres)]
         self._tubes += [each for each in tubes if each not in self._tubes]
         self._is_listening = True
 
     def bound(self, most: int | None) -> None:
-        """Hold no more than so many ticks from now on; None: as many as the window says. Any thread."""
+        """Hold at most this many ticks from now on; None: up to `window`. Any thread."""
         with self._changed:
             self._most = self._window if most is None else min(most, self._window)
             self._changed.notify()
@@ -132,13 +130,13 @@ class Reserver:
         self._thread.start()
 
     def settle(self, taken: Taken, verb: Verb, seconds: int = 0) -> None:
-        """Have the server told what becomes of a tick; any thread. Does not wait."""
+        """Queue the end of a tick for the server. Any thread. Does not wait."""
         with self._changed:
             self._asked.append((taken, verb, seconds))
             self._changed.notify()
 
     def close(self, wait: float) -> None:
-        """Send what is to be settled, then end. Waits so many seconds at most."""
+        """Send what must be settled, then end. Waits twice `wait` seconds at most."""
         with self._changed:
             self._closing = True
             is_idle = not self._asked
@@ -170,7 +168,7 @@ class Reserver:
             failures = self._serve(connection)
 
     def _serve(self, connection: Connection) -> int:
-        """Take and settle until the connection ends. Return how many failures that counts."""
+        """Take and settle until the connection ends. Return how many failures that counts as."""
         try:
             while not self._closing:
                 self._send_asked(connection)
@@ -204,13 +202,13 @@ class Reserver:
             self._changed.wait_for(lambda: self._asked or self._closing or len(self._held) < self._most, 1.0)
 
     def _watch(self, connection: Connection) -> None:
-        """Watch the tubes to which somebody listens by now."""
+        """Watch the tubes that were added since."""
         tubes = self._tubes[self._watched :]
         connection.exchange([b"watch %s\r\n" % tube.encode() for tube in tubes])
         self._watched += len(tubes)
 
     def _take(self, connection: Connection) -> None:
-        """Wait for a tick, and take with it what else is due: more at once as long as there are as many."""
+        """Wait for a tick, and take with it whatever else is due: more at once while there are enough."""
         found: list[Delivery] = []
         wait, many = 1 if self._held or self._is_listening else LONGEST_WAIT, 1
         while many > 0:
@@ -244,7 +242,7 @@ class Reserver:
         return taken
 
     def _put_by(self, connection: Connection, number: int, tick: Later | None) -> None:
-        """Leave alone what is not ours: nobody would run it, and nobody but its owner may delete it."""
+        """Leave a foreign body alone: only its owner may run or delete it."""
         self._tally.count("strange")
         if tick is None:
             connection.exchange([b"bury %d 0\r\n" % number])
@@ -253,13 +251,13 @@ class Reserver:
             connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[Kind.RUN], LATER)])
 
     def _send_back(self, connection: Connection, number: int, tick: Tick, delay: int) -> None:
-        """Have a tick wait on that came too early: the server's clock was set, or it can count no further."""
+        """Delay a tick again that came too early: the server's clock was set, or it can count no further."""
         hopped = connection.ask(lambda client: client.stats_job(number))["delay"] == LONGEST_DELAY
         self._tally.count("hops" if hopped else "premature")
         connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[tick.kind], delay)])
 
     def _touch(self, connection: Connection, *, all_of_them: bool = False) -> None:
-        """Say of what is held that it is still being run, each time a quarter of its time is over."""
+        """Tell the server that the held ticks still run, each time a quarter of their time is over."""
         now = self._clock.monotonic()
         if not all_of_them and now < self._look_again_at:
             return
@@ -289,7 +287,7 @@ class Reserver:
         self._tally.count("done", sum(answer.word == b"DELETED" for answer in answers))
 
     def _lose(self, lost: Sequence[Taken]) -> None:
-        """Count ticks that somebody else may have by now: we were stopped, or too slow, for their time to run."""
+        """Count ticks that another node may have: we were stopped, or too slow, for their time to run."""
         if not lost:
             return
         for taken in lost:

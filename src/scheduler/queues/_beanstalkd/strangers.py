@@ -1,4 +1,4 @@
-"""Jobs of others in our tubes: they are told of at once, and then once a minute, however many come."""
+"""Foreign jobs in our tubes: reported at once, and then once a minute, however many come."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .address import Address
 logger = getLogger(__name__)
 
 EVERY: Final = 60.0
-"""Seconds from one warning to the next. Whoever kicks buried jobs brings thousands out again."""
+"""Seconds from one warning to the next. A kick of buried jobs may bring thousands out again."""
 
 
 class Strangers:
-    """Counts the jobs that are no ticks of ours, and were buried. One thread."""
+    """Counts buried jobs that are no ticks of ours. One thread."""
 
     def __init__(self, address: Address, clock: Clock) -> None:
         self._address = address
@@ -31,7 +31,7 @@ class Strangers:
         self._count += 1
 
     def tell(self) -> None:
-        """Warn of those that have come since the last warning, unless that was just now."""
+        """Warn of the jobs since the last warning, unless that was just now."""
         now = self._clock.monotonic()
         if not self._count or now < self._quiet_until:
             return

@@ -12,15 +12,12 @@ Name = Literal["placed", "delivered", "premature", "hops", "done", "expired", "s
 
 
 class Tally:
-    """Counts of a queue."""
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: Counter[Name] = Counter()
         self._here: Counter[Reason] = Counter()
 
     def count(self, name: Name, by: int = 1) -> None:
-        """Count so many more."""
         with self._lock:
             self._counts[name] += by
 
@@ -30,7 +27,6 @@ class Tally:
             self._here[reason] += 1
 
     def statistics(self) -> QueueStatistics:
-        """Return all counts."""
         with self._lock:
             counts = self._counts
             return QueueStatistics(

@@ -1,4 +1,4 @@
-"""In which tube a tick stands: whom it is for follows from that. Pure."""
+"""The tube of a tick, which decides the nodes that get it. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Final, assert_never
 from .._queue import Kind, Tick
 
 LONGEST_SUFFIX: Final = len(".at.") + 16
-"""Characters that the name of a tube may have more than the one that the operator gave."""
+"""The most characters that a tube's name has beyond the operator's name."""
 
 
 def tube_of(tube: str, kind: Kind, where: str | None = None) -> str:
-    """Return where ticks of that kind stand: audits apart, so that they can be counted, and runs for agents with some
-    labels, so that others do not get them. A name has 200 bytes, and labels may have more: so it has a digest of them.
+    """Return the tube for ticks of that kind, and of runs for these labels.
+
+    Audits have a tube of their own, so that they can be counted. A name has at most 200 bytes, and labels may have
+    more: so it has a digest of them.
     """
     match kind:
         case Kind.RUN:
@@ -29,11 +31,10 @@ def _bytes(where: str) -> bytes:
 
 
 def tube_for(tube: str, tick: Tick) -> str:
-    """Return where that tick is to stand."""
     return tube_of(tube, tick.kind, tick.where)
 
 
 def are_of(tube: str, kind: Kind, tubes: list[str]) -> list[str]:
-    """Return those of these tubes in which ticks of that kind stand, for whomever they are."""
+    """Return those of `tubes` that hold ticks of that kind, for any labels."""
     plain = tube_of(tube, kind)
     return [each for each in tubes if each == plain or (kind is Kind.RUN and each.startswith(f"{tube}.at."))]

@@ -1,7 +1,7 @@
 """Many commands in one send, and their answers in the order of the commands.
 
-A server carries out the commands of a connection one after another and answers each, whether it was waited for or not.
-So a hundred of them need one system call here and few there, and no more than one wait.
+A server carries out the commands of a connection one after another, and answers each. So a hundred commands need one
+system call here and few there, and only one wait.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 AT_ONCE: Final = 100
-"""Commands of one send. Their answers fit into what a socket holds, so neither side waits for the other to read."""
+"""Commands of one send. Their answers fit into a socket's buffer, so neither side waits for the other to read."""
 
 _WITH_BODY: Final = frozenset({b"RESERVED", b"FOUND", b"OK"})
 _ALONE: Final = frozenset(
@@ -34,7 +34,7 @@ _ALONE: Final = frozenset(
 
 
 class Answer(NamedTuple):
-    """One answer: its first word, its number if it has one, and what follows it."""
+    """One answer: its first word, its number if it has one, and its body."""
 
     word: bytes
     number: int = 0
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class StrangeAnswer(ValueError):
-    """An answer that no command has that is sent here: what follows it may be anything."""
+    """An answer that none of our commands has: the rest of the stream is unreadable."""
 
 
 class Wire:
@@ -53,9 +53,9 @@ class Wire:
         self._reader = socket.makefile("rb")
 
     def exchange(self, commands: Sequence[bytes]) -> Iterator[Answer]:
-        """Send commands, each with its line's end, and yield their answers. All are to be read before the next call.
+        """Send commands, each with its line's end, and yield their answers. Read all before the next call.
 
-        Raises OSError, and StrangeAnswer: then the connection is of no more use.
+        Raises OSError and StrangeAnswer: then the connection is of no more use.
         """
         for first in range(0, len(commands), AT_ONCE):
             part = commands[first : first + AT_ONCE]
@@ -64,7 +64,6 @@ class Wire:
                 yield self._answer()
 
     def close(self) -> None:
-        """Let go of the socket."""
         self._reader.close()
 
     def _answer(self) -> Answer:
