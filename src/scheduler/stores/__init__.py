@@ -1,8 +1,8 @@
 """Stores: the protocol `Store`, its errors, and the values that pass through it.
 
-If you write a store of your own, you need these, and the suite in `scheduler.testing.stores`. The stores of this
-package are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import the one that you use: it brings its driver, and
-nothing here imports one. Nothing here knows a job, a run or a clock. `Store` says which thread calls its methods.
+To write a store of your own, you need these, and the suite in `scheduler.testing.stores`. The stores of this package
+are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import only the module that you use: it brings its driver.
+`Store` says which thread calls its methods.
 """
 
 from .._placement import chosen, labels_of, lack_text

@@ -1,14 +1,14 @@
-"""The seam of executions: which next start of a job waits in a queue outside of every agent, and who has taken it.
+"""The protocol of executions: starts of jobs that wait in a queue outside of the nodes.
 
-With such a queue a job belongs to nobody between two of its ticks. What waits for it there is an execution: a row of
-the store, and the queue holds no more than its name, which is the job and the instant. So the row is written first, in
-the transaction that writes the job's state; it is put into the queue after that, and what the queue calls it is written
-into the row with the next commit. Whatever comes out of the queue is asked of the row: only the live one is taken.
+With such a queue a job has no node between two of its ticks. What waits for it is an execution: a row of the store. The
+queue holds only its name, the job and the instant. The row is written first, in the transaction that writes the job's
+state. Then the execution is put into the queue, and the next commit writes its position there into the row. When an
+execution comes out of the queue, its row decides: only the live execution is taken.
 
-    pending -> scheduled -> taken -> done         it waits for the queue, in the queue, or its job is with an agent
-    pending | scheduled -> skipped | superseded   it will not run: somebody has skipped it, or another has its place
+    pending -> scheduled -> taken -> done         it waits for the queue, then in it, then a node has its job
+    pending | scheduled -> skipped | superseded   it will not run: it was skipped, or another replaces it
 
-A job has at most one live execution, which is pending or scheduled, and at most one that is taken.
+A job has at most one live execution, which is pending or scheduled, and at most one taken execution.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ._rows import DONE, PENDING, SCHEDULED, SKIPPED, SUPERSEDED, Execution, Pla
 LIVE: Final = frozenset({PENDING, SCHEDULED})
 
 PARTS: Final = 16
-"""Parts of all jobs that are audited one by one, each by whoever comes first."""
+"""Parts of all jobs, audited one by one by whichever node comes first."""
 
 
 @frozen
 class Taken:
-    """A job that is ours until it is released: its row, its state, and the ticks that its last agent was cut off at."""
+    """A job that is ours until it is released: its row, its state, and the ticks that were cut off."""
 
     job: StoredJob
     state: StoredState | None
@@ -44,16 +44,17 @@ class NotTaken(Enum):
     SKIPPED = SKIPPED
     DONE = DONE
     RUNNING = "running"
-    """Its job is with an agent that lives, and that may be we."""
+    """A living node has its job, perhaps this one."""
     LOCKED = "locked"
-    """Somebody else has locked a row of its job just now."""
+    """Another session has locked a row of its job."""
     UNKNOWN = "unknown"
-    """There is no such execution, or no such job, any more."""
+    """The execution, or its job, no longer exists."""
 
 
 class Standing(NamedTuple):
-    """Where a job stands. `job`: None, if there is none of that id. `live`: its live execution. `owes`: a tick of it is
-    to be tried again.
+    """The rows of a job. `job`: None if there is none of that id. `live`: its live execution.
+
+    `owes`: it has a tick that must be tried again.
     """
 
     id: str
@@ -65,8 +66,9 @@ class Standing(NamedTuple):
 
 @frozen(kw_only=True)
 class Fetched:
-    """A job that is ours out of its turn, until it is released. `due_us`: the execution that says so, which is in no
-    queue. `live`: the one that waits meanwhile as it did before.
+    """A job that is ours out of its turn, until it is released. `due_us`: its execution, which is in no queue.
+
+    `live`: the execution that waits meanwhile as before.
     """
 
     taken: Taken
@@ -75,14 +77,12 @@ class Fetched:
 
 
 Decide = Callable[[Standing], Planned | None]
-"""What is to be planned for a job that stands so; None: all is well. It does not raise and asks nobody."""
+"""Returns what to plan for a job with these rows; None: nothing. It does not raise and does no I/O."""
 
 
 @frozen(kw_only=True)
 class Mended:
-    """The changes that `reconcile` or `audit` has made. `planned`: executions that are new. `gone`: those that gave way
-    to them, or to none.
-    """
+    """The changes that `reconcile` or `audit` has made. `planned`: new executions. `gone`: executions that gave way."""
 
     planned: tuple[Execution, ...] = ()
     gone: tuple[Execution, ...] = ()
@@ -90,9 +90,9 @@ class Mended:
 
 @frozen(kw_only=True)
 class Audited(Mended):
-    """The findings of an audit of one part, and what it has mended. `jobs`: how many that are not paused are in it.
+    """The findings of an audit of one part, and what it has mended. `jobs`: how many jobs in it are not paused.
 
-    `orphans`: executions that are pending once more, because their server has lost them or their agent has died.
+    `orphans`: executions that are pending again, because their server lost them or their node died.
     """
 
     jobs: int = 0
@@ -100,7 +100,7 @@ class Audited(Mended):
 
 
 class Executions(Protocol):
-    """The verbs of executions. Synchronous; they raise what those of a Store raise, and have then changed nothing.
+    """The verbs of executions. Synchronous. Each raises what Store's verbs raise, and has then changed nothing.
 
     The thread that commits calls them. `Batch.planned`, `.placed`, `.lost` and `.released` write executions too.
     """
@@ -108,15 +108,15 @@ class Executions(Protocol):
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
         """Take the executions of these ticks, (job id, due in microseconds), with their jobs.
 
-        The answers stand in the order of the ticks. Taking again what we have is answered in the same way. One row that
-        is locked keeps no other execution waiting.
+        The answers are in the order of the ticks. Taking again what we have gets the same answer. A locked row delays
+        no other execution.
         """
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
-        """Take these jobs, each given once, though no execution of theirs has come out: there is something to be done.
+        """Take these jobs, each given once, though no execution of theirs has come out: an act waits for them.
 
-        The answers stand in the order of the ids. What waits for such a job in a queue stays there, and is live. A job
-        that is ours already is answered in the same way.
+        The answers are in the order of the ids. An execution of such a job in a queue stays there, and is live. A job
+        that is ours already gets the same answer.
         """
 
     def waiting(
@@ -124,38 +124,41 @@ class Executions(Protocol):
     ) -> list[Execution]:
         """Return live executions in this status, PENDING or SCHEDULED, due before `before_us`, first due first.
 
-        `after`: the (due_us, job_id) of the last one of the page before.
+        `after`: the (due_us, job_id) of the last execution of the page before.
         """
 
     def taken(self) -> list[Execution]:
         """Return the executions that we have, by their rows."""
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """Return the executions of a job that are still known, latest due first."""
+        """Return the known executions of a job, latest due first."""
 
     def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
-        """Return the labels that these jobs ask for, of those that ask for any."""
+        """Return the labels of these jobs, by job id, if a job has labels."""
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
-        """Let `decide` say for each of these jobs what is to be live, unless an agent that lives has taken it.
+        """Let `decide` plan the live execution of each of these jobs, unless a living node has taken it.
 
-        Waits for who writes these jobs. What `decide` plans is there, and its job stands as it was seen, or nothing is.
+        Waits for other writers of these jobs. Either a plan is written while its job is as `decide` saw it, or nothing
+        is.
         """
 
     def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
-        """Find what is broken in one part of all jobs, and mend it. None: somebody else is at this part.
+        """Find what is broken in one part of all jobs, and mend it. None: another audit is at this part.
 
-        `part`: 0 to PARTS - 1. `instance`: the server that is the queue; an execution in another one is lost. None: no
-        one is, for a server with a log is another one once it has restarted, and has what it had: look there. One whose
-        agent has died is lost, too, and what that had planned further gives way to it: its tick may not have begun, or
-        be tried again, and it may stand in no queue. Lost ones are pending once more. `decide` is asked
-        for jobs that are not paused and have no live execution, that are paused and have one, and whose live one
-        followed from another schedule. Live executions of jobs that are gone are superseded. Rows that somebody else is
-        writing are passed over. Jobs that are not paused are stamped with `now_us`.
+        `part`: 0 to PARTS - 1. `instance`: the server that is the queue; an execution in another server is lost. None:
+        none is lost. (A server with a log has another instance after a restart, and its ticks: `look` there.)
+
+        An execution whose node has died is lost, too, and so is what that node planned further: it gives way. The tick
+        may not have begun, may have to be tried again, and may be in no queue. Lost executions are pending again.
+
+        `decide` is asked for jobs without a pause and without a live execution, and for paused jobs with one. Also for
+        jobs whose live execution followed from another schedule. Live executions of deleted jobs are superseded. Rows
+        that another session writes are passed over. Jobs without a pause are stamped with `now_us`.
         """
 
     def last_audit(self, job_id: str) -> int | None:
         """Return when the job was last audited; None: never."""
 
     def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
-        """Return jobs that are not paused and were not audited since then: ids, and when they were, never first."""
+        """Return jobs without a pause and without an audit since then: ids, and when they had one. None comes first."""

@@ -1,8 +1,7 @@
-"""The values that cross the seam between the scheduler and a store: plain ones, nothing of which is ever imported or
-executed.
+"""The values that pass between the scheduler and a store. They are plain, and nothing of them is imported or executed.
 
 Instants are whole microseconds since 1970, UTC, in fields that end in `_us`; lengths are seconds. Texts that hold JSON
-say so. Tuples, because 10,000 of them a second are made and handed to a driver as they are.
+say so. They are tuples, because 10,000 of them a second are made and handed to a driver as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from attrs import Factory, define, field, frozen
 from schedule import ScheduleError, duration
 
 RUNNING: Final = "running"
-"""The outcome of a tick that has been marked and has not ended: whoever finds it after a restart has found a crash."""
+"""The outcome of a tick that has been marked and has not ended. Found after a restart, it is a crash."""
 
 PENDING: Final = "pending"
 SCHEDULED: Final = "scheduled"
@@ -30,7 +29,7 @@ SUPERSEDED: Final = "superseded"
 LONGEST_RESULT: Final = 2_048
 
 AT_LEAST: Final = "at least"
-"""The error of a record of missed ticks of which there were as many as it counts, or more."""
+"""The error of a record of missed ticks whose count is a lower bound."""
 
 
 class StoredJob(NamedTuple):
@@ -66,11 +65,11 @@ class StoredState(NamedTuple):
     """A job's state and its counts. Only the scheduler writes it, and always the whole row.
 
     runs = successes + failures + crashes, where a run that goes on counts as a crash. `next_us`: the next regular
-    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set `next_us`,
-    so it need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: not known.
-    `retry_*`: the tick that has failed and is tried again, with which attempt, and when. (A tick that a death or a stop
-    has cut off says so in its own record.) `not_before_us`: nothing starts earlier, because of a crash.
-    `missed_is_exact`: False, if at least `missed` ticks were missed.
+    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: `next_us` was set by hand
+    and need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: unknown. `retry_*`:
+    the failed tick that is tried again, with which attempt, and when. (A tick that a death or a stop cut off says so in
+    its own record.) `not_before_us`: no start is earlier, because of a crash. `missed_is_exact` False: `missed` is a
+    lower bound.
     """
 
     job_id: str
@@ -105,8 +104,7 @@ class StoredTick(NamedTuple):
     """The record of a tick: that it runs, or how it ended. A tick is `(job_id, due_us)`, and has one record.
 
     `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark in this store. `reason` and `count` are
-    for missed ticks: `count` in a row, from `due_us` to `last_due_us`. If there may have been more, `error` is
-    AT_LEAST.
+    for missed ticks: `count` in a row, from `due_us` to `last_due_us`. If there may be more, `error` is AT_LEAST.
     """
 
     job_id: str
@@ -122,20 +120,20 @@ class StoredTick(NamedTuple):
     error: str | None = None
     trace: str | None = None
     reason: str | None = None
-    count: int = 1  # type: ignore[assignment] # hides the method of tuples of which nobody thinks here
+    count: int = 1  # type: ignore[assignment] # hides the method of tuples
     last_due_us: int | None = None
     result: str | None = None
     """The last result of the run as JSON, if it fits into LONGEST_RESULT characters."""
     owed: bool = False
-    """A death or a stop has cut the tick off, and it will be tried again: delivery is at least once."""
+    """A death or a stop has cut the tick off. It will be tried again: delivery is at least once."""
 
 
 SIZE_OF_TICK: Final = 200
-"""Bytes of a record without its texts, roughly, its place in the indexes included."""
+"""Bytes of a record without its texts, roughly, with its share of the indexes."""
 
 
 def size_of(tick: StoredTick) -> int:
-    """Bytes of a record, roughly, as Retention.total_bytes counts them."""
+    """Return the bytes of a record, roughly, as Retention.total_bytes counts them."""
     size = SIZE_OF_TICK + len(tick.job_id)
     if tick.error or tick.trace or tick.result:
         size += len(tick.error or "") + len(tick.trace or "") + len(tick.result or "")
@@ -152,11 +150,11 @@ class StoredPause(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """A start of a job that stands in a queue outside of every agent, or has stood there: see `Executions`.
+    """A start of a job that is or was in a queue outside of the nodes: see `Executions`.
 
-    `status`: one of PENDING, SCHEDULED, TAKEN, DONE, SKIPPED, SUPERSEDED. `schedule`: the text that it followed from.
-    `next_due_us`: the start after it, as it was foreseen. `instance` and `number`: which server has it, and under which
-    number. `epoch`: of the agent that has taken it; None for one that is taken: that agent has gone.
+    `status`: one of PENDING, SCHEDULED, TAKEN, DONE, SKIPPED, SUPERSEDED. `schedule`: the text that gave it.
+    `next_due_us`: the expected start after it. `instance` and `number`: its position, which server has it under which
+    number. `epoch`: of the node that has taken it; None with TAKEN: that node has gone.
     """
 
     job_id: str
@@ -172,10 +170,10 @@ class Execution(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """The execution that is to be a job's live one from now on. `due_us` None: there is to be none.
+    """The execution that becomes a job's live one. `due_us` None: the job gets none.
 
-    One that is live already at another instant gives way: it is done if its tick has a record, else superseded, or with
-    `skips` skipped. One that is live at this instant stays where it stands.
+    A live execution at another instant gives way. It is done if its tick has a record, else superseded, or with `skips`
+    skipped. A live execution at this instant stays where it is.
     """
 
     job_id: str
@@ -187,7 +185,7 @@ class Planned(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where an execution stands in a queue: in which instance of a server, under which number, put when."""
+    """An execution's position in a queue: in which instance of a server, under which number, put when."""
 
     job_id: str
     due_us: int
@@ -197,33 +195,35 @@ class Placed(NamedTuple):
 
 
 class Act(enum.Enum):
-    """The acts that are asked of the agent that has a job. All others are changes of the job's row."""
+    """The acts that the node of a job is asked for. All other verbs change the job's row."""
 
     RUN = "run"
     """Run it once, now."""
     BEGIN = "begin"
-    """Run it once, now, as it was added to start now: not if it is paused, or has begun to run since."""
+    """Run it once, now, as it was added to start now. Not if it is paused, or has begun to run since."""
     START_AT = "start at"
-    """Let that be its next start."""
+    """Set its next start."""
     SKIP = "skip"
     """Leave out its next start."""
     SUPERSEDE = "supersede"
-    """Let its schedule say again when it starts next."""
+    """Replace its next start by the schedule's."""
     RESUME = "resume"
     """End its rest too, with its pause."""
     ANEW = "anew"
-    """It has been replaced: forget where it stood."""
+    """It has been replaced: forget its state."""
     AUDIT = "audit"
-    """See whether it stands as its rows say, or, if `at_us` says which, whether that tick runs. Asked by visitors."""
+    """Check it against its rows; with `at_us`, whether that tick runs. Asked by visitors."""
 
 
 MOST_REQUESTS: Final = 1_000
-"""Requests that `Store.changes` tells at once. After so many the next call tells more."""
+"""The most requests that one call of `Store.changes` returns."""
 
 
 class StoredRequest(NamedTuple):
-    """An act that an agent asks of the one that has a job: `act` is the value of an Act. It stands until it is done, by
-    whoever has the job then, and is done once. `number`: of the epoch of who asks and a count, so no other has it.
+    """An act that a node asks of the node of a job. `act` is the value of an Act.
+
+    It waits until the job's present node does it, and is done once. `number`: of the asking node's epoch and a count,
+    so it is unique.
     """
 
     number: int
@@ -233,7 +233,7 @@ class StoredRequest(NamedTuple):
 
 
 class RequestDone(NamedTuple):
-    """The end of a request. `due_us`: the tick that it has become; None: none. `reason`: why that has no run."""
+    """The end of a request. `due_us`: the tick that came of it; None: none. `reason`: why the tick has no run."""
 
     number: int
     job_id: str
@@ -242,8 +242,8 @@ class RequestDone(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer to who has made a request. `is_done`: it has become what it asks for. `is_gone`: its job is gone.
-    `comes_again`: its tick will be tried again.
+    """An answer to a request. `is_done`: it was carried out. `is_gone`: its job is gone. `comes_again`: its tick will
+    be retried.
     """
 
     number: int
@@ -259,15 +259,17 @@ class Answer(NamedTuple):
 class Batch:
     """Changes that are committed together. None in place of a value removes it.
 
-    `paused`: two columns of rows that exist, whoever has changed them. `finished`: jobs whose schedule is over, with
-    its text; each row is removed unless somebody has given it another schedule since. Four are only for stores with
-    executions. `released`: jobs that others may take now, and the execution of each that we have taken; None: it was
-    never taken. `lost`: executions that their server does not have any more. `planned`: by job.
+    `paused`: two columns of rows that exist, even if another process has changed the rest. `finished`: jobs whose
+    schedule has ended, with its text; each row is removed unless it has another schedule since.
 
-    The last five are only for stores that agents share. `added`: which of `jobs` are put only where there is no row,
-    and what follows where there is one, which is no business of a store's. `begun`: their first states; nothing of
-    these, and of `requests` with their ids, where the row is not put. `done`: requests that this batch carries out.
-    `is_news`: the other agents are told to look.
+    Four fields are only for stores with executions. `released`: jobs that other nodes may take now, and the execution
+    of each that we took; None: it was never taken. `placed` and `lost`: executions that their server has, or has no
+    longer. `planned`: by job.
+
+    Five are only for stores that nodes share. `added`: which of `jobs` are put only where there is no row, and what the
+    scheduler does where there is one. `begun`: the first states of `added` jobs. Neither these nor `requests` for their
+    ids are written where the row is not put. `done`: requests that this batch carries out. `is_news`: tell the other
+    nodes to look.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -291,25 +293,26 @@ class Batch:
 
 @frozen
 class Receipt:
-    """The parts of a batch that a commit did not carry out. `refused`: marks of ticks that have a record already.
-    `stale`: ends of runs whose tick has a newer mark. And `gone`: executions that were live and have given way to what
-    was planned; when the batch is repeated, they are not told again.
+    """The parts of a batch that a commit did not carry out. `refused`: marks of ticks that already have a record.
+
+    `stale`: ends of runs whose tick has a newer mark. Also `gone`: live executions that gave way to planned ones. A
+    repeated batch does not return them again.
     """
 
     refused: tuple[StoredTick, ...] = ()
     stale: tuple[StoredTick, ...] = ()
     gone: tuple[Execution, ...] = ()
     standing: tuple[StoredJob, ...] = ()
-    """Rows that stand in the places of others that were to be added, and are not like them."""
+    """Rows found in place of jobs to be added, and different from them."""
 
 
 @frozen
 class Changes:
     """The changes of others since the last call: rows as they are now, None for a row that is gone.
 
-    Of a store that agents share also `states`, of these jobs, and `requests`: those for our jobs that are not done, at
-    most MOST_REQUESTS. `is_behind`: the store has forgotten changes that were told of already. All its rows are to be
-    read anew. `is_more`: these are some of many, and the next call tells of others.
+    Of a store that nodes share also `states` of these jobs, and `requests` for our jobs that are not done, at most
+    MOST_REQUESTS. `is_behind`: the store has forgotten changes that it told of already: read all its rows again.
+    `is_more`: the next call returns further changes.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -324,7 +327,7 @@ class Changes:
 
 
 def _seconds(age: timedelta | float | str | None) -> float | None:
-    """Read a length of time, in seconds. Raises ValueError for a text that is none."""
+    """Convert a length of time to seconds. Raises ValueError for a text that is none."""
     if not isinstance(age, (str, timedelta)):
         return age
     try:
@@ -335,7 +338,7 @@ def _seconds(age: timedelta | float | str | None) -> float | None:
 
 
 def _bytes(size: int | str | None) -> int | None:
-    """Read a number of bytes. Raises ValueError for a text that is none."""
+    """Convert to a number of bytes. Raises ValueError for a text that is none."""
     if not isinstance(size, str):
         return size
     found = _SIZE.fullmatch(size.strip())
@@ -352,11 +355,11 @@ _SIZE: Final = re.compile(r"(\d{1,15})\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 @frozen(kw_only=True)
 class Retention:
-    """How much history to keep. What is over any of the three bounds is deleted, oldest first.
+    """How much history to keep. Records over any of the three bounds are deleted, oldest first.
 
     `per_job`: ended ticks of one job. `age`: seconds since the end, or "30d". `total_bytes`: bytes of all ticks
-    together, roughly, or "256 MiB". None: no such bound. Ticks that run or are owed stay in any case. Raises ValueError
-    for a bound that makes no sense.
+    together, roughly, or "256 MiB". None: no such bound. Ticks that run or are owed always stay. Raises ValueError for
+    a bound that makes no sense.
     """
 
     per_job: int | None = 1_000

@@ -13,23 +13,23 @@ from .._placement import OneOf, assigned, chosen, read_part
 from ._sharing import Peer, Sharing, View
 
 SHARDS: Final = 1_024
-"""Shards of jobs that any agent may have. A number that may not change: it stands in the tables of stores."""
+"""Shards of jobs without labels. The number is in the tables of stores and must not change."""
 
 SHARDS_OF_LABELS: Final = 16
-"""Shards of the jobs of one label text, with numbers from SHARDS on. This may not change, either."""
+"""Shards of the jobs of one label text, numbered from SHARDS on. This must not change, either."""
 
 
 def shard_of(place: str, where: str | None = None) -> int:
-    """The shard of a place, which is a job's id unless the job says otherwise: the same here and in the tables.
+    """Return the shard of a place, which is a job's id unless the job names one. The tables compute the same.
 
-    `where`: the labels that its agent must have, as the job says it; None: any agent may have it.
+    `where`: the labels that its node must have; None: any node may have it.
     """
     drawn = int.from_bytes(_digest(place)[:4])
     return drawn % SHARDS if where is None else _first_shard(where) + drawn % SHARDS_OF_LABELS
 
 
 def where_of(options: str | None) -> str | None:
-    """The labels that a job asks for, by the options in its row: the same here and in the tables."""
+    """Return the labels in a job's stored options. The tables compute the same."""
     if options is None or '"where"' not in options:
         return None
     try:
@@ -49,10 +49,10 @@ def _digest(text: str) -> bytes:
 
 
 def rightful_owners(agents: Iterable[int]) -> list[int]:
-    """The agent, by the epoch of its incarnation, to whom each shard belongs when these are there. 0: there is none.
+    """Return the node, by its epoch, to which each shard belongs if these nodes are there. 0: none.
 
-    Each shard goes to the agent that draws the highest number for it. So all who know the same agents know the same
-    owners; an agent that comes takes a fair part from each, and one that goes leaves a fair part to each.
+    Each shard goes to the node that draws the highest number for it. So all nodes that know the same nodes know the
+    same owners. A new node takes a fair share from each of the others; a node that leaves spreads its share over them.
     """
     return list(_rightful_owners(tuple(agents)))
 
@@ -68,7 +68,7 @@ def _rightful_owners(agents: tuple[int, ...]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _draws(agent: int) -> Sequence[int]:
-    """The numbers that an agent draws for all shards. They are kept: who hears that an agent has gone is in a hurry."""
+    """Return a node's draws for all shards. They are cached, because a takeover is urgent."""
     return array("Q", (int.from_bytes(_draw(agent, shard)) for shard in range(SHARDS)))
 
 
@@ -78,16 +78,15 @@ def _draw(agent: int, shard: int) -> bytes:
 
 @lru_cache(maxsize=65_536)
 def _rightful_owner(shard: int, agents: tuple[int, ...]) -> int:
-    """To whom of these agents a shard of labels belongs. 0: there are none."""
+    """Return the node to which a shard of labels belongs. 0: there are none."""
     return max(((_draw(agent, shard), agent) for agent in agents), default=(b"", 0))[1]
 
 
 class Rightful:
-    """To whom each shard belongs by right: to those who are there, whose clocks are right, and who have the labels that
-    it is for. Who is unsettled is counted only where there is nobody else. `gone`: agents that are not to be counted
-    any more.
+    """The assignment of shards to living nodes whose clocks are right and whose labels fit.
 
-    Shards of the parts of jobs that several agents run each belong to one of the chosen, and to no two the same.
+    An unsettled node counts only where there is no other. `gone`: nodes that no longer count. The shards of the parts
+    of one job each belong to a different chosen node.
     """
 
     def __init__(self, view: View, gone: Collection[int] = ()) -> None:
@@ -96,14 +95,14 @@ class Rightful:
         self._owners = _rightful_owners(_settled(self._living))
         self._fit: dict[str, list[Peer]] = {}
         self._assigned: dict[int, list[int]] = {}
-        """To whom the parts belong, in their order, by the number of the shard of the first."""
+        """The owners of the parts, in their order, by the number of the first part's shard."""
 
     def __getitem__(self, shard: int) -> int:
-        """Return the owner, by the epoch of its incarnation. 0: there is none."""
+        """Return the owner, by its epoch. 0: there is none."""
         if shard < SHARDS:
             return self._owners[shard]
         found = self._view.labelled.get(shard)
-        if found is None:  # somebody has deleted its row
+        if found is None:  # its row has been deleted
             return 0
         if found.where not in self._fit:
             self._fit[found.where] = [peer for peer in self._living if peer.fits(found.where)]
@@ -125,26 +124,26 @@ class Rightful:
 
 
 def _settled(living: Sequence[Peer]) -> tuple[int, ...]:
-    """The epochs of those who have read the store, and stay; of all where there are none."""
+    """Return the epochs of the settled nodes, or of all nodes if none is settled."""
     return tuple(peer.epoch for peer in living if not peer.is_unsettled) or tuple(peer.epoch for peer in living)
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
-    """To whom the shards of these agents belong by right once they have gone, and those that nobody has."""
+    """Return the owners of these nodes' shards once they have gone, and of shards without an owner."""
     rightful = Rightful(view, gone)
     given = {shard: rightful[shard] for shard, owner in view.shards() if not owner or owner in gone}
     return {shard: owner for shard, owner in given.items() if owner}
 
 
 class Shares:
-    """The shards that are ours, and who has the others. Changed on the loop; any thread may ask."""
+    """The shards that are ours, and the owners of the others. Changed on the loop; any thread may ask."""
 
     is_shared = True
     """Agents that share the store have jobs of their own, and add some."""
     are_asked = True
-    """The agents that have the others may be asked for what concerns them."""
+    """The owners of other shards may be asked for acts on their jobs."""
     know_parts = True
-    """Jobs that several agents run have their parts at these."""
+    """Jobs that several nodes run have parts in this store."""
 
     def __init__(self, sharing: Sharing | None = None) -> None:
         self._ours = bytearray(SHARDS)
@@ -153,19 +152,19 @@ class Shares:
 
     @property
     def know_labels(self) -> bool:
-        """Whether jobs that are for agents with some labels go to these."""
+        """Whether jobs with labels go to nodes that have them."""
         return True
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:
-        """Whether the job of that id is ours. `place` None: it is one by itself. `where`: see `shard_of`."""
+        """Whether the job of that id is ours. `place` None: its own id. `where`: see `shard_of`."""
         return self._has(shard_of(place or id, where))
 
-    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - for who holds jobs
+    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - for owners that hold jobs
         """Whether a job of that id, which is added here, is ours. `at_once`: it has a start now."""
         return self.holds(id, place, where)
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:
-        """The name of the agent that has the job of that id, as was seen last; None: nobody has it."""
+        """Return the name of the node that has the job of that id, as last seen; None: none has it."""
         view = self.view
         if view is None:
             return None
@@ -178,11 +177,11 @@ class Shares:
 
     @property
     def view(self) -> View | None:
-        """The agents and their shards as they were seen last; None: not at all."""
+        """The nodes and their shards as last seen; None: not yet."""
         return None if self._sharing is None else self._sharing.last
 
     def take(self, shards: Iterable[int]) -> None:
-        """Have these from now on."""
+        """Make these shards ours."""
         for shard in shards:
             if shard < SHARDS:
                 self._ours[shard] = 1
@@ -190,7 +189,7 @@ class Shares:
                 self._labelled.add(shard)
 
     def give(self, shards: Iterable[int]) -> None:
-        """Have these no more."""
+        """Make these shards no longer ours."""
         for shard in shards:
             if shard < SHARDS:
                 self._ours[shard] = 0
@@ -198,9 +197,9 @@ class Shares:
                 self._labelled.discard(shard)
 
     def is_idle(self) -> bool:
-        """Whether no job of the store can be planned by our clock."""
+        """Whether no shard is ours."""
         return not any(self._ours) and not self._labelled
 
     def all(self) -> list[int]:
-        """The numbers of all that are ours."""
+        """Return the numbers of our shards."""
         return [*(shard for shard, is_ours in enumerate(self._ours) if is_ours), *sorted(self._labelled)]

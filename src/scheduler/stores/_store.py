@@ -1,5 +1,6 @@
-"""The seam behind which a scheduler remembers. Write a store of your own against it; the suite in
-`scheduler.testing.stores` says whether it is one, and `scheduler.stores.memory` is the meaning in its shortest form.
+"""The protocol of stores. Write a store of your own against it.
+
+The suite in `scheduler.testing.stores` checks it, and `scheduler.stores.memory` is the shortest example.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreUnavailable):
-    """A row or a table that is to be written is locked by another session."""
+    """Another session has locked a row or a table that must be written."""
 
 
 class StoreUnreachable(StoreUnavailable):
@@ -37,17 +38,18 @@ class StoreUnreachable(StoreUnavailable):
 
 
 class StoreBusy(StoreUnavailable):
-    """Others in this process have the connection that is needed. It says nothing of the store."""
+    """Other callers in this process have the needed connection. It says nothing of the store."""
 
 
 class StoreUnusable(StoreError):
-    """The store cannot be used, and waiting does not help: another schema, another program's file, corrupt, replaced,
-    or in use by another agent.
+    """The store cannot be used, and waiting does not help.
+
+    It has another schema, is another program's file, corrupt, replaced, or in use by another node.
     """
 
 
 class StoreTakenOver(StoreUnusable):
-    """Another agent has opened the store since, and has it from then on."""
+    """Another node has opened the store since, and has it now."""
 
 
 class StoreForked(StoreUnusable, LifecycleError):
@@ -60,9 +62,10 @@ class Unstorable(StoreUnusable):
 
 @frozen
 class Opened:
-    """The answer of `open`. `epoch`: how often this store has been opened, this time included. `instance`: which store
-    it is; if somebody puts a copy in its place, that has another instance or an older epoch. `incarnation`: tells
-    two openings of one epoch apart, for a store whose server may lose the last one and give its epoch again; else None.
+    """The answer of `open`. `epoch`: how often this store has been opened, this time included.
+
+    `instance`: which store it is; a copy in its place has another instance or an older epoch. `incarnation`: tells two
+    openings of one epoch apart. For a store whose server may lose the last opening and give its epoch again; else None.
     """
 
     epoch: int
@@ -84,7 +87,7 @@ class Store(Protocol):
         """Whether the store never waits for anything outside the process. Then it is called on the event loop."""
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
-        """Make the store ready: connect, create or migrate the tables, and take it for this agent alone.
+        """Make the store ready: connect, create or migrate the tables, and take it for this node alone.
 
         Call `hint` when others have changed something, from any thread: `changes` is called soon after. It is only a
         hint, because `changes` is also called without it, about every second.
@@ -93,7 +96,7 @@ class Store(Protocol):
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
         """Yield all jobs, in lists of about a thousand. The soonest starts come first, jobs without a state last.
 
-        From here on, `changes` tells what others change.
+        From here on, `changes` returns what others change.
         """
 
     def pauses(self) -> list[StoredPause]:
@@ -109,20 +112,20 @@ class Store(Protocol):
         """Make the whole batch durable in one transaction, in this order.
 
         1. `jobs`: put the whole row, or remove it with its state. Its ticks stay.
-        2. `paused`: write two columns of the rows that exist. What others have written into the other columns stays. A
-           row that somebody has removed does not come back.
+        2. `paused`: write two columns of the rows that exist. The other columns stay as they are. A removed row does
+           not come back.
         3. `finished`: remove the row with its state, if its schedule still has that text.
         4. `states`: put the whole state, for jobs that exist. Do nothing for others.
         5. `pauses`: put or remove them.
         6. `ended`: replace the tick's record if it has the same fence, or if there is none because it was pruned.
-           Otherwise the end is stale, and changes nothing. (If the record has the fence of a mark of the same tick in
-           this very batch, the end is not stale: the batch was carried out before.)
+           Otherwise the end is stale, and changes nothing. One exception: the record has the fence of a mark of the
+           same tick in this batch. Then the end is not stale, because the batch was carried out before.
         7. `missed`: make a new record, unless the tick has one.
-        8. `marks`: make a new record, or replace one that has the same fence, or one that has a smaller attempt and is
+        8. `marks`: make a new record. Replace a record that has the same fence, or that has a smaller attempt and is
            neither RUNNING nor missed. Otherwise the mark is refused, and changes nothing.
-        9. Of a store with executions: `placed` (those that are not live and not taken stay as they are), `lost` (if
-           they still stand where they are said to), `released` (what this agent has taken is done), `planned` (for jobs
-           that exist). A store without executions is never given any of these.
+        9. For executions: `placed` (executions neither live nor taken stay as they are) and `lost` (if they are still
+           where the batch says). Then `released` (what this node has taken is done) and `planned` (for jobs that
+           exist). A store without executions never gets any of these.
 
         Committing the same batch again changes nothing, and has the same answer.
         """
@@ -130,14 +133,14 @@ class Store(Protocol):
     def changes(self) -> Changes:
         """Return what others than this store object have changed in jobs and pauses since the last call or `load`.
 
-        A store whose server may forget changes that it has told of says so, until `load` is called. One that agents
+        A store whose server may forget changes that it told of says so, until `load` is called. A store that nodes
         share is asked by another thread than that of the commits, while these go on.
         """
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks due before `before_us`, latest first, at most `limit`; of one job or of all.
 
-        For one job, paging by `before_us` is exact. For all jobs, ticks that were due at the same instant may lie on
+        For one job, paging by `before_us` is exact. For all jobs, ticks that were due at the same instant may be on
         both sides of a page's end.
         """
 

@@ -1,21 +1,20 @@
-"""The seam behind which the units of limits that are the fleet's are lent to its agents.
+"""The protocol by which the units of the fleet's limits are lent to its nodes.
 
-A limit of N is N numbered units, never a counter: a unit is lent to one agent at a time, and stands in the store under
-the epoch of that incarnation for as long as it is lent. A living agent gives its units back itself. Those of a dead one
-stay lent until the end of its last lease, by the store's clock: until then its runs may still go on somewhere.
+A limit of N is N numbered units, never a counter. A unit is lent to one node at a time, and is in the store under that
+incarnation's epoch while it is lent. A living node gives its units back itself. A dead node's runs may still go on
+somewhere until the end of its last lease. So its units stay lent until then, by the store's clock.
 
-A limit on the pace is a limit of N whose units rest: with each, work begins once in a window. One that rests is in use;
-those of a dead agent rest from the end of its lease on, for until then it may have begun work with them.
+A limit on the pace is a limit of N whose units rest: with each, work begins once in a window. A resting unit is in use.
+A dead node's units rest from the end of its lease on: until then it may have begun work with them.
 
-Agents speak in rounds. In each an agent says how many units it uses, and who waits there for more since when; the store
-is read, `decide` says from that what the agent takes and gives back, and the rows are written, all in one transaction:
+Nodes speak in rounds. In each a node says how many units it uses, and since when more work waits there. The store is
+read, `decide` says from that what the node takes and gives back, and the rows are written, all in one transaction:
 
-    a free unit        -> goes to the earliest wish of all agents; an agent takes only what is free and its own turn
+    a free unit        -> goes to the earliest wish of all nodes; a node takes only what is free and its own turn
     an idle unit       -> counts as free in its holder's round
     a unit in use      -> is owed to clearly earlier wishes of others: it goes back when its run has ended
 
-Each round says everything anew, and has a number that rises, so one whose answer was lost, and one that comes late,
-does no harm.
+Each round says everything again and has a rising number. So a lost answer, or a late round, does no harm.
 """
 
 from __future__ import annotations
@@ -27,15 +26,16 @@ from typing import Final, NamedTuple, Protocol
 from attrs import frozen
 
 MOST_UNITS: Final = 10_000
-"""Units of one limit at most: each is a row while it is lent."""
+"""The most units of one limit: each is a row while it is lent."""
 
 FRESH: Final = 1.0
-"""Seconds for which a wish counts: who does not repeat it does not look for its units either."""
+"""Seconds for which a wish counts. A node that does not repeat it does not look for its units either."""
 
 
 CLEARLY_US: Final = 400_000
-"""Microseconds by which work has to have waited longer than the holder's own next before the holder owes it a unit that
-is in use: to hand on a unit costs about as much as a short run, and agents in a crowd would do little else.
+"""Microseconds by which work must have waited longer than the holder's own next work to get a unit in use.
+
+Handing a unit over costs about as much as a short run, and crowded nodes would do little else.
 """
 
 
@@ -48,12 +48,12 @@ class Wish(NamedTuple):
 
 @frozen
 class Ask:
-    """An agent's part in a round of one limit.
+    """A node's part in a round of one limit.
 
-    `size`: how many units the limit has, as this agent was told. `used`: those that run there. `wishes`: those that
-    wait, best first, also for units that the agent holds and that are idle. `keeps`: so many
-    idle units may stay while nobody waits for them anywhere. `is_news`: nobody lacked any before. `window`: in seconds,
-    of a limit on the pace: of `used` are those, too, with which work has begun no longer ago. 0: it is none.
+    `size`: how many units the limit has, as this node was told. `used`: units of running work. `wishes`: of waiting
+    work, best first, also for idle units that the node holds. `keeps`: how many idle units may stay while no work waits
+    for them anywhere. `is_news`: no work lacked any before. `window`: in seconds, of a limit on the pace; 0: it is
+    none. `used` then includes units with which work has begun within the window.
     """
 
     size: int
@@ -66,11 +66,11 @@ class Ask:
 
 @frozen
 class Lent:
-    """An agent's part of one limit after a round.
+    """A node's part of one limit after a round.
 
-    `held`: its units. `owed`: as many of those that are in use others get when their runs have ended. `size`: how many
-    units the limit has, by the lowest word of all agents. `lacks`: how many it has wished for and not got. `window`: by
-    the longest word of all agents.
+    `held`: its units. `owed`: how many units in use others get when their runs have ended. `size`: the smallest number
+    of units that any node named. `lacks`: how many units it has wished for and not got. `window`: the longest that any
+    node named.
     """
 
     held: int
@@ -82,9 +82,10 @@ class Lent:
 
 @frozen
 class Books:
-    """A limit as the store has it. `size`: by the lowest word of all agents. `units`: those that are lent, by their
-    numbers, with the epochs of who has them. `wishes`: of others, by their epochs, those that are fresh. `window`: by
-    the longest word of all agents.
+    """A limit as the store has it. `size`: the smallest that any node named. `window`: the longest.
+
+    `units`: the lent units, by their numbers, with the epochs of their holders. `wishes`: the fresh wishes of other
+    nodes, by their epochs.
     """
 
     size: int
@@ -95,19 +96,20 @@ class Books:
 
 @frozen
 class Decision:
-    """The outcome of a round for one agent: numbers of units, and what it has then."""
+    """The outcome of a round for one node: numbers of units, and what it has then."""
 
     takes: Sequence[int]
     gives: Sequence[int]
     lent: Lent
     is_to_be_told: bool
-    """Others are to hear of it at once: that somebody waits, or that what they wait for may be there."""
+    """Tell other nodes at once that work waits, or that units they wait for may be there."""
 
 
 @frozen(kw_only=True)
 class Loan:
-    """The units of one limit that one agent has, for people. `agent`: its name; None: it is dead, and they are free
-    once `left` seconds have passed.
+    """The units of one limit that one node has, for people.
+
+    `agent`: its name; None: it is dead, and the units are free once `left` seconds have passed.
     """
 
     limit: str
@@ -120,7 +122,7 @@ class Loan:
 
 
 def decide(me: int, asked: Ask, books: Books) -> Decision:
-    """Decide what an agent takes and gives back in a round of one limit. Pure."""
+    """Decide what a node takes and gives back in a round of one limit. Pure."""
     mine = sorted(number for number, epoch in books.units.items() if epoch == me)
     used = min(asked.used, len(mine))
     others_wish = any(books.wishes.values())
@@ -148,8 +150,9 @@ def decide(me: int, asked: Ask, books: Books) -> Decision:
 
 
 def _shared_out(room: int, wishes: Iterable[tuple[Wish, int]], me: int) -> tuple[int, int]:
-    """How many units are ours if so many go to these wishes in their order, and how many are still lacking to others
-    that have waited clearly longer than the first of ours that gets less than it wants.
+    """Return our units if `room` units go to the wishes in their order, and how many others lack.
+
+    Only others count that have waited clearly longer than our first wish that is not fulfilled.
     """
     won, first_of_ours = 0, inf
     lacking: list[Wish] = []
@@ -168,7 +171,7 @@ def _shared_out(room: int, wishes: Iterable[tuple[Wish, int]], me: int) -> tuple
 
 
 class Lending(Protocol):
-    """The verbs by which units are lent. All are synchronous, and raise what those of a Store raise.
+    """The verbs by which units are lent. Synchronous. Each raises what Store's verbs raise.
 
     One thread at a time calls `declare`, `round` and `give_back`; any calls `loans`.
     """
@@ -178,24 +181,23 @@ class Lending(Protocol):
         """Our incarnation; 0: the store is not open. Any thread."""
 
     def declare(self, sizes: Mapping[str, int], windows: Mapping[str, float]) -> None:
-        """Say with the next round which limits of the fleet we know, families too, how many units each has, and in
-        which window if they limit the pace. The lowest word of all living agents holds, and the longest window.
+        """Say with the next round which limits of the fleet we know, families included, and how many units each has.
+
+        `windows`: for limits on the pace. The smallest size of all living nodes holds, and the longest window.
         """
 
     def hear(self, hint: Callable[[], None]) -> None:
-        """Have `hint` called, from any thread, when others wait for units or have given back some. It may be lost."""
+        """Call `hint`, from any thread, when others wait for units or have given some back. The call may be lost."""
 
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
-        """Carry out a round of these limits. Raises StoreTakenOver if we have been buried: we have no units then.
+        """Carry out a round of these limits. Raises StoreTakenOver if we were buried: we have no units then.
 
         It may have been carried out although its answer was lost. An earlier round that comes after a later one does
         nothing.
         """
 
     def give_back(self) -> None:
-        """Give back all that we have, at the end, when nothing of us runs any more. What limits the pace is free after
-        its window.
-        """
+        """Give back all units at the end, when none of our runs is left. Paced units are free after their window."""
 
     def loans(self) -> Collection[Loan]:
-        """Return who has how many units, and how many wait, for people."""
+        """Return which node has how many units, and how many wait, for people."""

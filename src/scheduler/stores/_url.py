@@ -1,4 +1,4 @@
-"""Stores by their URLs. A store's module is imported when its URL is given, and brings its driver then."""
+"""Stores by their URLs. A URL imports the module of its store, and so its driver."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _POSSIBLE: Final = "'sqlite:///jobs.db', 'postgresql://user@host/database' or 'm
 def store_at(url: str) -> Store:
     """Make the store that a URL names. Nothing is opened yet.
 
-    Raises ValueError for a URL that names no store, and ModuleNotFoundError if its driver is not installed. No error
-    shows more of the URL than where it begins: there may be a password in it.
+    Raises ValueError for a URL that names no store, and ModuleNotFoundError if its driver is not installed. An error
+    shows only the beginning of the URL, which may hold a password.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -40,7 +40,7 @@ def store_at(url: str) -> Store:
 
 
 def _path_in(rest: str) -> str:
-    """Take the path out of what follows sqlite://. Raises ValueError."""
+    """Return the path that follows sqlite://. Raises ValueError."""
     if not rest.startswith("/"):
         msg = "a URL of SQLite has three slashes before a relative path and four before an absolute one: "
         raise ValueError(f"{msg}'sqlite:///jobs.db', 'sqlite:////var/lib/jobs.db'")

@@ -1,4 +1,4 @@
-"""The seam over which agents that share a store hear what others have found: at one instant, and last."""
+"""The protocol over which the nodes of a store exchange votes about one instant, and the last results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._rows import StoredTick
 
 @frozen
 class Vote:
-    """A vote: `said`, JSON, by the agent of that epoch, about a subject at an instant, in UTC microseconds."""
+    """A vote: `said`, JSON, by the node of that epoch, about a subject at an instant, in UTC microseconds."""
 
     subject: str
     due_us: int
@@ -21,16 +21,16 @@ class Vote:
 
 
 class Voting(Protocol):
-    """The verbs of votes. All are synchronous, and raise what those of a Store raise. Any thread.
+    """The verbs of votes. Synchronous. Each raises what Store's verbs raise. Any thread.
 
-    Votes are no records: whoever decides keeps what they said.
+    Votes are no records: the node that decides keeps what they said.
     """
 
     def cast(self, votes: Sequence[Vote]) -> None:
-        """Put down what we say. A second vote of one agent on the same is not taken. Of the dead none is."""
+        """Store our votes. A node's second vote on the same is not taken, nor is a dead node's."""
 
     def votes(self, asked: Collection[tuple[str, int]]) -> list[Vote]:
-        """Return what has been said so far about these, each a subject and an instant."""
+        """Return the votes so far about these, each a subject and an instant."""
 
     def forget(self, before_us: int) -> int:
         """Delete the votes about instants before that one. Return how many there were."""

@@ -1,4 +1,4 @@
-"""A store that ends with its process. It is for tests, and is the shortest store that fulfils the protocol `Store`."""
+"""A store that ends with its process. For tests, and the shortest store that fulfils the protocol `Store`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ._store import Opened, StoreForked, StoreTakenOver, StoreUnusable
 __all__ = ["MemoryStore"]
 
 AT_A_TIME: Final = 1_000
-"""Rows of one list of `load`, and records that one `prune` takes away."""
+"""Rows of one list of `load`, and the most records that one `prune` deletes."""
 
 Row = TypeVar("Row")
 
@@ -46,7 +46,7 @@ _numbers = count(1)
 
 @define(eq=False)
 class _Data:
-    """The data that outlives a scheduler, and who has it open."""
+    """The data that outlives a scheduler, and the store that has it open."""
 
     jobs: dict[str, StoredJob] = Factory(dict)
     states: dict[str, StoredState] = Factory(dict)
@@ -59,7 +59,7 @@ class _Data:
     hint: Callable[[], None] | None = None
     edited_jobs: dict[str, None] = Factory(dict)
     edited_pauses: dict[str, None] = Factory(dict)
-    """What the owner has not been told yet."""
+    """Edits that the owner has not been told yet."""
     executions: ExecutionTable = Factory(ExecutionTable)
 
     def forget_edits(self) -> None:
@@ -71,7 +71,7 @@ class MemoryStore(Resident):
     """A store that keeps everything in dicts, for tests.
 
     The dicts survive `close`. To play a restart, give the same store to the next scheduler. To play a crash, give
-    `another()` to the next scheduler while the first one runs: it finds RUNNING what was RUNNING, and commits of the
+    `another()` to the next scheduler while the first one runs. It finds RUNNING what was RUNNING, and commits of the
     first one raise StoreTakenOver.
     """
 
@@ -95,7 +95,7 @@ class MemoryStore(Resident):
         return MemoryExecutions(self)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
-        """Take the data. If somebody else has them open, their next commit raises StoreTakenOver."""
+        """Take the data. If another store has them open, its next commit raises StoreTakenOver."""
         data = self._data
         self._bind_to_process("MemoryStore", error=StoreForked)
         with data.lock:
@@ -115,22 +115,22 @@ class MemoryStore(Resident):
         return iter([rows[first : first + AT_A_TIME] for first in range(0, len(rows), AT_A_TIME)])
 
     def pauses(self) -> list[StoredPause]:
-        """All pauses of scopes."""
+        """Return all pauses of scopes."""
         with self._data.lock:
             return list(self._data.pauses.values())
 
     def running(self) -> list[StoredTick]:
-        """Ticks that are RUNNING."""
+        """Return the ticks that are RUNNING."""
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.outcome == RUNNING]
 
     def owed(self) -> list[StoredTick]:
-        """Ticks that are owed."""
+        """Return the ticks that are owed."""
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.owed]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another has opened the data."""
+        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another store has the data."""
         with self.ours() as data:
             _put_jobs(data, batch.jobs)
             for job_id, pause in batch.paused.items():
@@ -149,7 +149,7 @@ class MemoryStore(Resident):
 
     @contextmanager
     def ours(self) -> Iterator[_Data]:
-        """Hold the data. Raises StoreUnusable after `close`, StoreTakenOver if another has opened them."""
+        """Hold the data. Raises StoreUnusable after `close`, StoreTakenOver if another store has opened them."""
         data = self._data
         with data.lock:
             if data.owner is None:
@@ -188,13 +188,13 @@ class MemoryStore(Resident):
             return len(over)
 
     def close(self) -> None:
-        """Let go of the data. They stay for the next `open`."""
+        """Release the data. They stay for the next `open`."""
         with self._data.lock:
             if self._data.owner is self:
                 self._data.owner = self._data.hint = None
 
     def edit(self, job: StoredJob) -> None:
-        """Put a job, as people do who write into the table of jobs. The scheduler that has the data open is told."""
+        """Put a job, as people do in the table of jobs. The scheduler that has the data open is told."""
         self._edit(jobs={job.id: job})
 
     def delete(self, job_id: str) -> None:
@@ -232,14 +232,14 @@ class MemoryExecutions:
         self._store = store
 
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """Take these, with their jobs."""
+        """See Executions."""
         with self._store.ours() as data:
             lost = _cut_off(data, {job_id for job_id, _ in ticks})
             answers = [data.executions.take(tick, data, data.epoch, {data.epoch}) for tick in ticks]
         return [answer if isinstance(answer, NotTaken) else _with_lost(answer, lost) for answer in answers]
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
-        """Take these jobs out of their turn."""
+        """See Executions."""
         with self._store.ours() as data:
             lost = _cut_off(data, set(job_ids))
             answers = [data.executions.fetch(id, now_us, data, data.epoch, {data.epoch}) for id in job_ids]
@@ -251,45 +251,45 @@ class MemoryExecutions:
     def waiting(
         self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
     ) -> list[Execution]:
-        """Live ones in this status, first due first."""
+        """See Executions."""
         with self._store.ours() as data:
             asked = [row for row in data.executions.every() if row.status == status and row.due_us < before_us]
         asked.sort(key=_place_in_line)
         return [row for row in asked if _place_in_line(row) > after][:limit]
 
     def taken(self) -> list[Execution]:
-        """Executions that we have, by their rows."""
+        """See Executions."""
         with self._store.ours() as data:
             return [row for row in data.executions.every() if row.status == TAKEN and row.epoch == data.epoch]
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """All of a job, latest due first."""
+        """See Executions."""
         with self._store.ours() as data:
             return data.executions.of(job_id)
 
     def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
-        """The labels that jobs ask for."""
+        """See Executions."""
         with self._store.ours() as data:
             asked = {id: where_of(data.jobs[id].options) for id in job_ids if id in data.jobs}
         return {id: where for id, where in asked.items() if where is not None}
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
-        """Let `decide` say what is to be live."""
+        """See Executions."""
         with self._store.ours() as data:
             return data.executions.reconcile(job_ids, decide, data, {data.epoch})
 
     def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
-        """Find what is broken in one part, and mend it."""
+        """See Executions."""
         with self._store.ours() as data:
             return data.executions.audit(part, now_us, instance, decide, data, {data.epoch})
 
     def last_audit(self, job_id: str) -> int | None:
-        """When the job was last audited."""
+        """See Executions."""
         with self._store.ours() as data:
             return data.executions.audits.get(job_id)
 
     def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
-        """Jobs that are not paused and were not audited since then."""
+        """See Executions."""
         with self._store.ours() as data:
             audits = data.executions.audits
             jobs = [(job.id, audits.get(job.id)) for job in data.jobs.values() if is_enabled(job, data.pauses)]
@@ -332,8 +332,9 @@ def _put(rows: dict[str, Row], changes: Mapping[str, Row | None]) -> None:
 
 
 def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredTick]:
-    """Put the ends; return those that are stale. An end is not stale because of a mark that came after it in the same
-    batch: then the batch has been carried out before.
+    """Put the ends; return the stale ones.
+
+    An end is not stale because of a later mark in the same batch: then the batch was carried out before.
     """
     marked = {(tick.job_id, tick.due_us, tick.fence) for tick in batch.marks}
     stale = []
@@ -347,7 +348,7 @@ def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredT
 
 
 def _mark(ticks: dict[tuple[str, int], StoredTick], marks: list[StoredTick]) -> Iterator[StoredTick]:
-    """Put the marks; yield those that are refused."""
+    """Put the marks; yield the refused ones."""
     for tick in marks:
         record = ticks.get((tick.job_id, tick.due_us))
         if record is None or record.fence == tick.fence or _may_be_tried_again(record, tick.attempt):
@@ -361,7 +362,7 @@ def _may_be_tried_again(record: StoredTick, attempt: int) -> bool:
 
 
 def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> Iterator[StoredTick]:
-    """Return the records that are over the bounds, oldest first."""
+    """Yield the records over the bounds, oldest first."""
     ended = sorted((tick for tick in ticks if tick.outcome != RUNNING and not tick.owed), key=_due)
     of_job = Counter(tick.job_id for tick in ended)
     total = sum(map(size_of, ticks))

@@ -49,22 +49,22 @@ from ._voting import Voting
 __all__ = ["PostgresStore"]
 
 LONGEST_NAME = 63
-"""Bytes of an identifier in PostgreSQL, which cuts the rest off without a word."""
+"""Bytes of an identifier in PostgreSQL, which silently cuts the rest off."""
 
 LATEST = 2**63 - 1
 
 
 class PostgresStore(Resident):
-    """A store in the tables of one PostgreSQL schema, for one agent at a time, or with `shared` for several.
+    """A store in the tables of one PostgreSQL schema, for one node at a time, or with `shared` for several.
 
-    You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent notices.
+    You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The scheduler notices. A
+    node that opens the store takes it over: the next call of the node that had it raises StoreTakenOver. Nodes that all
+    open it with `shared` have a part of its jobs each, and take over each other's.
 
-    Whoever opens the store takes it over. The next call of the agent that had it raises StoreTakenOver. Agents that all
-    open it with `shared` have a part of its jobs each, and each other's when one goes. The first role that may makes
-    the tables. One for everyday use needs USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables.
-
-    Nothing depends on the session, so the store works behind PgBouncer in transaction mode. NOTIFY does not work there,
-    so changes by hand are seen within about a second then, and the death of an agent when its lease has ended.
+    The first role with the right to do so makes the tables. A role for everyday use needs USAGE on the schema, and
+    SELECT, INSERT, UPDATE and DELETE on its tables. Nothing depends on the session, so the store works behind PgBouncer
+    in transaction mode. NOTIFY does not work there: changes by hand are seen within about a second, and the death of a
+    node when its lease has ended.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class PostgresStore(Resident):
         labels: Mapping[str, str] | None = None,
         max_skew: float | None = MAX_SKEW,
     ) -> None:
-        """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`.
+        """Set up; nothing connects before `open`. `dsn`: for libpq, a URL or `host=... dbname=...`.
 
-        `shared`: with other agents, all of which say so. `name`: what the others call us; None: our process and host.
+        `shared`: with other nodes, all of which say it. `name`: shown to other nodes; None: our process and host.
         `labels`, such as `{"region": "eu"}`: for jobs with `where`. `max_skew`: see Sharing.
         """
         if (
@@ -105,7 +105,7 @@ class PostgresStore(Resident):
         self._lending = PostgresLending(self, UnitStatements(self._statements), schema) if shared else None
         self._of_executions = ExecutionStatements(self._statements)
         self._opened: Opened | None = None
-        self._last_epoch = 0  # of ours: what we had by it is told apart from what we have by a later one
+        self._last_epoch = 0  # of ours: tells what we have by it from what we have by a later epoch
         self.log = ChangeLog(self._statements, None if self._sharing is None else self._sharing.read_requests)
         self._commits = CommitSession(lambda number: self.connect(number=number), self._statements)
         self._listener: Listener | None = None
@@ -121,27 +121,27 @@ class PostgresStore(Resident):
 
     @property
     def sharing(self) -> Sharing | None:
-        """The verbs by which agents share this store; None: it is for one at a time."""
+        """The verbs by which nodes share this store; None: it is for one node at a time."""
         return self._sharing
 
     @property
     def voting(self) -> Voting | None:
-        """The verbs by which agents that share this store vote; None: it is for one at a time."""
+        """The verbs by which nodes that share this store vote; None: it is for one node at a time."""
         return self._voting
 
     @property
     def lending(self) -> Lending | None:
-        """The verbs by which units of limits are lent to the agents that share this store; None: nobody shares it."""
+        """The verbs by which units of limits are lent to the nodes of this store; None: it is not shared."""
         return self._lending
 
     @property
     def executions(self) -> PostgresExecutions:
-        """The verbs of executions, which wait in a queue outside of every agent."""
+        """The verbs of executions, which wait in a queue outside of the nodes."""
         return PostgresExecutions(self, self._of_executions, self._schema)
 
     @property
     def where(self) -> str:
-        """The place of the store in words for people."""
+        """The store's place, for people."""
         return self._where
 
     @property
@@ -151,7 +151,7 @@ class PostgresStore(Resident):
 
     @property
     def incarnation(self) -> UUID | None:
-        """The UUID of this opening: another agent may have its epoch. Raises StoreUnusable unless it is open."""
+        """The UUID of this opening: another node may have its epoch. Raises StoreUnusable unless it is open."""
         return self._is_open.incarnation
 
     @property
@@ -161,12 +161,12 @@ class PostgresStore(Resident):
         return 0 if opened is None else opened.epoch
 
     def preflight(self) -> None:
-        """Raise what `open` would, as far as that shows without making anything, and without taking it over."""
+        """Raise what `open` would, as far as that shows without making anything or taking it over."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
             preflight(connection, self._schema)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
-        """Make the tables where there are none, and take them over from whoever has them."""
+        """Make the tables where there are none, and take them over from the node that has them."""
         self.close()
         self._bind_to_process("PostgresStore", "_where", error=StoreForked)
         try:
@@ -200,9 +200,7 @@ class PostgresStore(Resident):
         return Opened(epoch, instance, incarnation)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Yield all jobs as they were at one moment, over a connection of its own. Where agents share the store, each
-        list is as its rows are by then.
-        """
+        """Yield all jobs as at one moment, over its own connection. In a shared store each list has its own moment."""
         agent = self._agent
         if self._sharing is not None:
             with self.beside.transaction() as connection:
@@ -221,22 +219,22 @@ class PostgresStore(Resident):
                 yield [loaded(row) for row in rows]
 
     def pauses(self) -> list[StoredPause]:
-        """All pauses of scopes."""
+        """Return all pauses of scopes."""
         with self.transaction() as connection:
             return [StoredPause(*row) for row in connection.execute(self._statements.pauses)]
 
     def running(self) -> list[StoredTick]:
-        """Ticks that are RUNNING."""
+        """Return the ticks that are RUNNING."""
         with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.running)]
 
     def owed(self) -> list[StoredTick]:
-        """Ticks that are owed."""
+        """Return the ticks that are owed."""
         with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Commit the batch in one transaction. Raises StoreTakenOver once another agent has taken the store over."""
+        """Commit the batch in one transaction. Raises StoreTakenOver once another node has taken the store over."""
         self._pruning.note(batch)
         opened, statements = self._is_open, (self._statements, self._of_executions)
         if batch.added:  # what stands in their places decides what is written
@@ -249,19 +247,20 @@ class PostgresStore(Resident):
             return sent.receipt(batch)
 
     def locked(self, batches: Sequence[Batch]) -> set[str]:
-        """Return the ids of jobs that these batches write and of which somebody else has locked a row."""
+        """Return the ids of jobs that these batches write and of which another session has locked a row."""
         with self.transaction() as connection:
             return self._of_executions.locks.of(connection, batches)
 
     def changes(self) -> Changes:
-        """Return what others have changed since the last call: by hand, or an older agent that still committed. Of many
-        each call tells a page. They are behind, until `load` is called, if a standby has taken the server's place that
-        missed the last changes.
+        """Return what others have changed since the last call: by hand, or an older node that still committed. May be a
+        page.
+
+        They are behind, until `load` is called, if a standby that missed the last changes has replaced the server.
         """
         opened, told = self._is_open, self.log.told
         agent = str(opened.epoch)
-        questions = [self._who(opened), *self.log.asks(agent, told)]  # at once: others wait behind them
-        with translated(self._where):  # commits would wait for each page; where agents share the store none does
+        questions = [self._who(opened), *self.log.asks(agent, told)]  # at once: other callers wait behind them
+        with translated(self._where):  # commits would wait for each page; where nodes share the store none does
             lent = nullcontext(self._connected()) if self._sharing is None else self.beside.lend()
             with lent as connection, connection.transaction_as(agent, ONE_SNAPSHOT, first=questions) as answers:
                 who, look, page = answers
@@ -281,7 +280,7 @@ class PostgresStore(Resident):
             return [StoredTick(*row) for row in reader.execute(*asked)]
 
     def fleet(self) -> FleetView:
-        """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""
+        """Return the nodes that have this store now. It need not be open. Raises NoTables if it was never opened."""
         with self._reading() as reader:
             return read_fleet(reader, self._statements, self._schema)
 
@@ -292,18 +291,16 @@ class PostgresStore(Resident):
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:
-        """Let somebody audit the rows who is no agent, over a connection of its own. The store need not be open."""
+        """Let a visitor, which is no node, audit the rows, over a connection of its own. The store need not be open."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
             yield PostgresVisit(connection, self._statements, self._of_executions, self._schema)
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after
-        `open` those of all jobs, later those of jobs with new records.
-        """
+        """Delete some thousands of records over the bounds, of 1,000 jobs; later only of jobs with new records."""
         return self._pruning.prune(self._ask, retention, now_us, self.log.seen)
 
     def close(self) -> None:
-        """Let go of everything within some seconds. If another thread reads, its reading is broken off."""
+        """Release everything within some seconds. Another thread's reading is broken off."""
         self._opened = None
         if self._sharing is not None:
             self._sharing.close()
@@ -327,9 +324,7 @@ class PostgresStore(Resident):
 
     @contextmanager
     def transaction(self, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None) -> Iterator[Connection]:
-        """Open a transaction under our fence, over the connection of the commits. `first` may find no row only if the
-        store has been taken over.
-        """
+        """Open a transaction under our fence. `first` finds no row only if the store has been taken over."""
         opened = self._is_open
         with translated(self._where):
             connection = self._connected()
@@ -342,7 +337,7 @@ class PostgresStore(Resident):
                 yield connection
 
     def _ask(self, *asked: Asked) -> list[Cursor]:
-        """Ask all of these in one transaction over that connection, in one way to the server and back."""
+        """Carry out all statements in one transaction over that connection, in one round trip."""
         with translated(self._where):
             return self._connected().ask_as(self._agent, asked)
 
@@ -353,10 +348,10 @@ class PostgresStore(Resident):
         return connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
-        """Open a transaction that writes as this agent. Raises StoreTakenOver once another has taken the store over."""
+        """Open a transaction that writes as this node. Raises StoreTakenOver once another has taken the store over."""
         opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
-        # The lock keeps others from taking over in between, and two commits apart: the server may still be busy with
-        # one that was given up here. So nothing is sent to be written before we are known to have it.
+        # The lock keeps others from taking over meanwhile, and two commits apart: the server may still be busy with a
+        # lost one. So no write is sent before we are known to have the lock.
         return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
     def connect(self, *, only_reads: bool = False, number: int = 0) -> Connection:
@@ -391,7 +386,7 @@ class PostgresStore(Resident):
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Lend a connection to a reader. That of a store that is not open is a visitor's: used once, whoever has it."""
+        """Lend a connection to a reader. A store that is not open makes one for a single use, whichever node has it."""
         if self._opened is not None:
             with self.beside.transaction(is_reader=True) as connection:
                 yield connection

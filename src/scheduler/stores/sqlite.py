@@ -1,15 +1,16 @@
-"""A store in one SQLite file, for one agent: what has been committed is there after kill -9 and after a power cut.
+"""A store in one SQLite file, for one node: commits survive kill -9 and a power cut."""
 
-The theory. With a write-ahead log and synchronous FULL a commit costs one fsync, whatever it holds; the rest is the
-processor's, 40 to 60 us for a run, which is a mark, an end and two states. The loop is busy meanwhile, and each step of
-a statement that gives the GIL away may wait 5 ms to have it back. Beside a thread that never rests, batches of 500 runs
-made 1,800 runs a second with `executemany`, which steps for each row, 5,600 with rows out of one JSON text, and 7,000
-with rows as parameters of one statement (10,300 in batches of 2,000); so `_sqlite_rows` does it. What a commit writes
-is pages: ticks lie in the order of their times, where neighbours share them. Refused rows are looked for only when a
-statement has changed fewer rows than it was given. Changes of others are logged by triggers, and `PRAGMA data_version`
-says whether the log is worth a look. Each call asks whether the path still leads to the file that was opened, each
-transaction whether the file still holds the same store.
-"""
+# The theory. With a write-ahead log and synchronous FULL a commit costs one fsync, whatever it holds. The rest is the
+# processor's, 40 to 60 us for a run: a mark, an end and two states. Meanwhile the loop is busy, and each step of a
+# statement that gives the GIL away may wait 5 ms to have it back. While another thread never rested, batches of 500
+# runs made 1,800 runs a second with `executemany`, which steps for each row. They made 5,600 with rows out of one JSON
+# text, and 7,000 with rows as parameters of one statement (10,300 in batches of 2,000). So _sqlite/rows.py does the
+# last.
+#
+# A commit writes pages: ticks are in the order of their times, where neighbours share pages. Refused rows are looked
+# for only when a statement has changed fewer rows than it was given. Triggers log changes of others, and `PRAGMA
+# data_version` says whether to read the log. Each call checks that the path still leads to the opened file, and each
+# transaction that the file still holds the same store.
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ __all__ = ["SQLiteStore"]
 logger = getLogger(__name__)
 
 AT_A_TIME: Final = 1_000
-"""Jobs of one list of `load`, and rows that one call of `changes` tells of."""
+"""Jobs of one list of `load`, and rows that one call of `changes` returns."""
 
 A_FEW: Final = 200
 """Records that are removed at a time while the disk is full."""
@@ -61,9 +62,11 @@ class SQLiteStore:
     """A store in the SQLite database at `path`. If there is none, it is made, and only its owner can read it.
 
     `durability`: with "full", commits survive a loss of power. With "fast", they survive the end of the process, even
-    by kill -9; a loss of power may take the commits since the last `prune`, at most 4 MiB of them, and never a part of
-    one. Some files lie beside the database: `-wal` and `-shm` (never remove them, never copy the database without
-    them), `.lock` and `.ballast`. The path must be on a local disk, and is for one process at a time.
+    by kill -9. A loss of power may take the commits since the last `prune`, at most 4 MiB of them, and never a part of
+    one.
+
+    Some files are next to the database: `-wal` and `-shm` (never remove them, never copy the database without them),
+    `.lock` and `.ballast`. The path must be on a local disk, and is for one process at a time.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durability: Durability = "full") -> None:
@@ -91,13 +94,14 @@ class SQLiteStore:
         return False
 
     def preflight(self) -> None:
-        """Raise what `open` would, as far as that shows without making or changing anything. Another agent may have it
-        open meanwhile, and that is no reason.
+        """Raise what `open` would, as far as that shows without making or changing anything.
+
+        Another node may have it open meanwhile, and that is no reason.
         """
         self._session.preflight()
 
-    def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells nobody of its changes
-        """Open the database. Raises StoreUnusable if it is not one of ours, is corrupt, or another agent has it."""
+    def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells no process of its changes
+        """Open the database. Raises StoreUnusable if it is not one of ours, is corrupt, or another node has it."""
         self.close()
         self._session = Session(self.path, self._durability)
         self._opened = self._session.open()
@@ -118,17 +122,17 @@ class SQLiteStore:
                     yield _load(reader, order[first : first + AT_A_TIME])
 
     def pauses(self) -> list[StoredPause]:
-        """All pauses of scopes."""
+        """Return all pauses of scopes."""
         with self._session.errors():
             return [StoredPause._make(row) for row in fetch(self._session.writer(), rows.PAUSES)]
 
     def running(self) -> list[StoredTick]:
-        """Ticks that are RUNNING."""
+        """Return the ticks that are RUNNING."""
         with self._session.errors():
             return [_tick(row) for row in fetch(self._session.writer(), _RUNNING)]
 
     def owed(self) -> list[StoredTick]:
-        """Ticks that are owed."""
+        """Return the ticks that are owed."""
         with self._session.errors():
             return [_tick(row) for row in fetch(self._session.writer(), _OWED)]
 
@@ -143,8 +147,9 @@ class SQLiteStore:
         return receipt
 
     def changes(self) -> Changes:
-        """Return what other connections have changed: another process, or somebody with the sqlite3 shell. Of many each
-        call tells a page.
+        """Return what other connections have changed: another process, or a person with the sqlite3 shell.
+
+        Many changes come in pages, one for each call.
         """
         with self._session.errors():
             writer = self._session.writer()
@@ -185,7 +190,7 @@ class SQLiteStore:
         return len(removed)
 
     def close(self) -> None:
-        """Let go of the database, and leave it in one file without a log. Errors are logged."""
+        """Release the database, and leave it in one file without a log. Errors are logged."""
         self._session.close()
         self._opened = self._data_version = None
 
@@ -196,7 +201,7 @@ class SQLiteStore:
             if batch.jobs or batch.paused or batch.finished or batch.pauses:
                 self._take_edited(writer)
                 _edit(writer, batch, clean)
-                writer.execute("DELETE FROM change")  # those of this transaction alone
+                writer.execute("DELETE FROM change")  # the entries of this transaction alone
             rows.put(writer, rows.PUT_STATE, clean(batch.states.values()))
             if rows.put(writer, rows.END_TICK, clean(batch.ended)) < len(batch.ended):
                 stale = _stale(writer, batch, clean)
@@ -206,14 +211,14 @@ class SQLiteStore:
         return Receipt(tuple(refused), tuple(stale))
 
     def _take_edited(self, writer: sqlite3.Connection) -> None:
-        """Note what others have logged, and empty their log. Should it be rolled back, it is noted twice."""
+        """Note what others have logged, and empty their log. After a rollback it is noted twice."""
         logged = fetch(writer, "SELECT kind, key FROM change")
         if logged:
             self._edited.update(logged)
             writer.execute("DELETE FROM change")
 
     def _remove(self, over: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Return the ticks that could be removed: on a full disk a few, because the log of what is removed needs room,
+        """Return the ticks that could be removed. On a full disk only a few: the log of what is removed needs room,
         too.
         """
         try:
@@ -235,7 +240,7 @@ class SQLiteStore:
 
 
 def _changes(writer: sqlite3.Connection, edited: set[tuple[str, str]]) -> Changes:
-    """The rows of these keys as they are now."""
+    """Return the rows of these keys as they are now."""
     jobs: dict[str, StoredJob | None] = {key: None for kind, key in edited if kind == "job"}
     pauses: dict[str, StoredPause | None] = {key: None for kind, key in edited if kind == "pause"}
     for job in map(StoredJob._make, rows.ask(writer, rows.JOBS, [(key,) for key in jobs])):
@@ -262,7 +267,7 @@ def _tick(row: tuple[Any, ...]) -> StoredTick:
 
 
 def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:
-    """Carry out the part of a batch that humans may write too: rows of jobs and pauses."""
+    """Carry out the part of a batch that people may write too: rows of jobs and pauses."""
     _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
     rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
     rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
@@ -285,7 +290,7 @@ def _cleaned(some: Any) -> list[Any]:
 
 
 def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> list[StoredTick]:
-    """Not those that a mark of the same batch has followed: then the batch has been carried out before."""
+    """Return the stale ends. An end before a mark of the same batch is not stale: the batch was carried out before."""
     suspects = _with_another_fence(connection, batch.ended, clean)
     ended = {(tick.job_id, tick.due_us) for tick in suspects}
     marked = [tick for tick in batch.marks if (tick.job_id, tick.due_us) in ended]

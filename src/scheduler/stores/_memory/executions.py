@@ -47,7 +47,7 @@ class ExecutionTable:
     audits: dict[str, int] = Factory(dict)
 
     def carry_out(self, batch: Batch, store: Rows, epoch: int) -> tuple[Execution, ...]:
-        """Do what the batch of that agent says of executions. Return live ones that have given way."""
+        """Do what that node's batch says of executions. Return the live executions that have given way."""
         for placed in batch.placed:
             self._place(placed)
         for lost in batch.lost:
@@ -73,7 +73,7 @@ class ExecutionTable:
         self._put(taken._replace(status=DONE, epoch=None))
 
     def plan(self, planned: Planned, store: Rows) -> Iterator[Execution]:
-        """Let this be the live one of its job; yield the one that gives way."""
+        """Make this the live execution of its job; yield the live execution that gives way."""
         live = self.live(planned.job_id)
         if live is not None and live.due_us != planned.due_us:
             ended = SKIPPED if planned.skips else DONE if (live.job_id, live.due_us) in store.ticks else SUPERSEDED
@@ -88,7 +88,7 @@ class ExecutionTable:
         self._put(row._replace(schedule=planned.schedule, next_due_us=planned.next_due_us))
 
     def take(self, tick: Key, store: Rows, epoch: int, living: Collection[int]) -> Taken | NotTaken:
-        """Take one of them for that agent, if its job is with none that lives."""
+        """Take an execution for that node, unless a living node has its job."""
         row, job = self.at(*tick), store.jobs.get(tick[0])
         if row is None or job is None:
             return NotTaken.UNKNOWN
@@ -105,7 +105,7 @@ class ExecutionTable:
         return Taken(job, store.states.get(job.id))
 
     def fetch(self, job_id: str, now_us: int, store: Rows, epoch: int, living: Collection[int]) -> Fetched | NotTaken:
-        """Take a job for that agent out of its turn, if it is with none that lives."""
+        """Take a job for that node out of its turn, unless a living node has it."""
         job, held = store.jobs.get(job_id), self.taken(job_id)
         if job is None:
             return NotTaken.UNKNOWN
@@ -122,7 +122,7 @@ class ExecutionTable:
         return Fetched(taken=taken, due_us=held.due_us, live=self.live(job_id))
 
     def reconcile(self, job_ids: Iterable[str], decide: Decide, store: Rows, living: Collection[int]) -> Mended:
-        """Let `decide` plan for these jobs, but for those that are taken."""
+        """Let `decide` plan for these jobs, except taken ones."""
         planned, gone = list[Execution](), list[Execution]()
         owing = {tick.job_id for tick in store.ticks.values() if tick.owed}
         for job_id in job_ids:
@@ -139,7 +139,7 @@ class ExecutionTable:
                 planned.append(now)
         return Mended(planned=tuple(planned), gone=tuple(gone))
 
-    def audit(  # noqa: PLR0917 - what the verb is given, and what it is done to
+    def audit(  # noqa: PLR0917 - the verb's arguments, and what it works on
         self, part: int, now_us: int, instance: str | None, decide: Decide, store: Rows, living: Collection[int]
     ) -> Audited:
         """Find what is broken in a part, and mend it."""
@@ -170,7 +170,7 @@ class ExecutionTable:
         return is_held or live.schedule != job.schedule
 
     def of(self, job_id: str) -> list[Execution]:
-        """All of a job, latest due first."""
+        """Return all executions of a job, latest due first."""
         rows = self.jobs.get(job_id, {})
         return [rows[due_us] for due_us in sorted(rows, reverse=True)]
 
@@ -192,7 +192,7 @@ class ExecutionTable:
 
 
 def part_of(job_id: str) -> int:
-    """The part in which a job is audited."""
+    """Return the part in which a job is audited."""
     return shard_of(job_id) * PARTS // SHARDS
 
 

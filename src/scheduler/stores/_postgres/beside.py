@@ -1,8 +1,8 @@
-"""The connection beside those of the commits and of the lease: shards, units, votes and history share it.
+"""The third connection, besides those of the commits and of the lease: shards, units, votes and history share it.
 
-It is lent to one thread at a time. Most have it for a way or two to the server and back, or for a page of jobs. History
-may take seconds to read, and a shard that moves is not to wait for that: so a reader that keeps others waiting is
-broken off. Notifications come over it as well, whoever has it just then; in between the listener waits for them.
+It is lent to one thread at a time, mostly for a round trip or two, or for a page of jobs. Reading history may take
+seconds, and a moving shard must not wait for that: so a reader that keeps others waiting is broken off. Notifications
+come over it as well, to the thread that has it. In between the listener waits for them.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from .._store import StoreBusy, StoreError, StoreUnreachable
 from .connection import READ_COMMITTED, Asked, Connection, Cursor, psycopg, sql, translated
 
 LONGEST_WAIT: Final = 5.0
-"""Seconds that one thread waits for the others, unless it says otherwise."""
+"""Seconds that one thread waits for the others by default."""
 
 READS_ON: Final = 0.5
 """Seconds for which a reader may have the connection while others wait for it."""
 
 BRIEFLY: Final = 0.3
-"""Seconds that who renews the lease waits for the others. It comes again in a moment."""
+"""Seconds that the renewal of the lease waits for the others. It comes again in a moment."""
 
 BRIEF: Final = 15
-"""Tenths of a second that it waits for an answer: half of what a lease is worth."""
+"""Tenths of a second that it waits for an answer: half of a lease."""
 
 BRIEF_LOCK: Final[Asked] = sql.SQL("SET LOCAL lock_timeout = 1000"), ()
-"""It waits for no lock for longer than a second: the server says so before the answer counts as missing."""
+"""It waits for no lock longer than a second: the server says so before the answer counts as missing."""
 
 SILENT: Final = 25
-"""Tenths of a second for which the server has not answered whoever has the connection: nor would it answer others. More
-than its lock_timeout: who waits for a lock is told so before, and others would be answered meanwhile.
+"""Tenths of a second of silence after which the server would not answer other callers either.
+
+It is more than its lock_timeout: a caller that waits for a lock is told before, and others could be answered meanwhile.
 """
 
 LONGEST_CLOSING: Final = 1.0
-"""Seconds for which closing waits for a call that goes on. It notices within a tenth of one, unless it connects."""
+"""Seconds for which closing waits for a call in progress. The call notices within 0.1 s, unless it connects."""
 
 
 class _Reader:
-    """One that reads, which is stopped once it has had the connection for long and others wait."""
+    """A reader, which is stopped once it has had the connection for long and others wait."""
 
     def __init__(self, now: Callable[[], float], are_others_waiting: Callable[[], bool]) -> None:
         self._now = now
@@ -52,7 +53,7 @@ class _Reader:
         self.is_stopped = False
 
     def look(self, connection: Connection) -> None:
-        """Stop it if it is time. The server is told so: else it would go on for nobody."""
+        """Stop the reader if it is time. The server is told, or it would go on in vain."""
         if self.is_stopped or not self._are_others_waiting() or self._now() - self._since < READS_ON:
             return
         self.is_stopped = True
@@ -83,11 +84,10 @@ class Beside:
     def lend(
         self, *, wait: float | None = LONGEST_WAIT, is_reader: bool = False, is_brief: bool = False
     ) -> Iterator[Connection]:
-        """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: it can wait.
+        """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: wait without a bound.
 
-        One `is_reader` waits behind other readers, and has it for no longer than READS_ON while somebody waits who is
-        none: StoreBusy then, too. One that `is_brief` makes no connection, and waits for no answer for longer than
-        BRIEF.
+        A reader waits behind other readers. While a caller waits that is none, it has the connection for READS_ON at
+        most: StoreBusy then, too. A brief caller makes no connection, and waits for no answer longer than BRIEF.
         """
         closings = self._closings
         if is_brief:
@@ -131,7 +131,7 @@ class Beside:
 
     @contextmanager
     def brief_transaction(self) -> Iterator[Connection]:
-        """Open one for who has no time: see `lend`. Raises StoreBusy at once rather than wait for long."""
+        """Open a transaction for a brief caller, see `lend`. Raises StoreBusy at once rather than wait for long."""
         with (
             self.lend(wait=BRIEFLY, is_brief=True) as connection,
             connection.transaction_as("", first=[BRIEF_LOCK]),
@@ -139,24 +139,26 @@ class Beside:
             yield connection
 
     def ask(self, *asked: Asked, isolation: sql.SQL = READ_COMMITTED, is_reader: bool = False) -> list[Cursor]:
-        """Ask all of these in one transaction, in one way to the server and back: far nodes have one way for all."""
+        """Carry out all statements in one transaction, in one round trip: far nodes need one for all."""
         with self.lend(is_reader=is_reader) as connection:
             return connection.ask_as("", asked, isolation)
 
     def ask_briefly(self, *asked: Asked) -> list[Cursor]:
-        """Ask all of these so for who has no time: see `lend`. Raises StoreBusy at once rather than wait for long."""
+        """Carry out all statements so for a brief caller, see `lend`. Raises StoreBusy at once rather than wait for
+        long.
+        """
         with self.lend(wait=BRIEFLY, is_brief=True) as connection:
             return connection.ask_as("", [BRIEF_LOCK, *asked])[1:]
 
     def prepare_with(self, prepare: Callable[[Connection], object]) -> None:
-        """Have each new connection prepared, before anything else is asked over it. `prepare` raises psycopg.Error."""
+        """Have each new connection prepared before any other use. `prepare` raises psycopg.Error."""
         self._prepare = prepare
 
     def listen(self, seconds: float) -> None:
-        """Take in notifications that come within so many seconds. Raises StoreError: there is no connection."""
+        """Take in notifications that come within that many seconds. Raises StoreError: there is no connection."""
         with self.lend(wait=None) as connection:
             pass
-        said = poll()  # and not select, which takes no descriptor over 1,023
+        said = poll()  # not select, which takes no descriptor over 1,023
         try:
             said.register(connection.fileno(), POLLIN)
         except psycopg.Error:  # another thread has just closed it
@@ -167,7 +169,7 @@ class Beside:
                     again.take_in()
 
     def close(self) -> None:
-        """Let go of the connection. A call that goes on, for which nobody may wait any more, does so as it ends."""
+        """Close the connection. A call in progress closes it at its end."""
         self._closings += 1
         self._why_none = ""
         if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
@@ -175,7 +177,7 @@ class Beside:
             self._one_at_a_time.release()
 
     def _have(self, wait: float | None, *, is_reader: bool) -> bool:
-        """Wait for one's turn. Readers stand in a line of their own first: others wait for one of them, not for all."""
+        """Wait for one's turn. Readers wait for each other first, so that others wait for one reader at most."""
         if not is_reader:
             return self._have_among_others(wait)
         if not self._one_reader.acquire(timeout=-1 if wait is None else wait):
@@ -198,14 +200,14 @@ class Beside:
                 self._waiting -= 1
 
     def _why_not(self, wait: float | None) -> StoreError:
-        """Why others have had the connection for so long."""
+        """Return why other callers have had the connection for so long."""
         connection = self._connection
         if self._is_connecting or (connection is not None and connection.silence >= SILENT):
             return StoreUnreachable(f"{self._where}: it has not answered others of us for {wait:g} s")
         return StoreBusy(f"{self._where}: others have been asking it for {wait:g} s")
 
     def _await_connection(self) -> None:
-        """Wait a moment until somebody else has connected, as the listener does: that may take seconds."""
+        """Wait a moment until another thread has connected, as the listener does: that may take seconds."""
         since = self._now()
         while self._connection is None or self._connection.closed:
             if self._why_none:
@@ -215,7 +217,7 @@ class Beside:
             self._moment.wait(0.01)
 
     def _open_one(self) -> Connection:
-        """Return the connection, unless whoever had it before us has closed it: others make one."""
+        """Return the connection, unless the last caller has closed it: others make one."""
         if self._connection is None or self._connection.closed:
             raise StoreBusy(f"{self._where}: a connection is to be made first")
         return self._connection

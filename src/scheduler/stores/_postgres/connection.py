@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL on which nothing waits for long, and what its errors mean to a scheduler."""
+"""A connection to PostgreSQL on which no wait is long, and what its errors mean to a scheduler."""
 
 from __future__ import annotations
 
@@ -47,15 +47,16 @@ T = TypeVar("T")
 Cursor = psycopg.Cursor[TupleRow]
 
 Asked = tuple[sql.Composed | sql.SQL, Sequence[Any] | Mapping[str, Any]]
-"""A statement, and what it is asked with."""
+"""A statement with its parameters."""
 
 PATIENCE: Final = 70
-"""Tenths of a second that the server may be silent for, all waits of one transaction together. More than its
-statement_timeout, so that the server speaks first where it can.
+"""Tenths of a second for which the server may be silent, all waits of one transaction together.
+
+More than its statement_timeout, so that the server speaks first where it can.
 """
 
 TURN: Final = 0.1
-"""Seconds after which who waits for the server looks whether to go on."""
+"""Seconds after which a wait for the server checks whether to go on."""
 
 DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -65,7 +66,7 @@ DEFAULTS: Final = {
     "tcp_user_timeout": "15000",
     "application_name": "timerqueue",
 }
-"""Used where the user's text does not say otherwise. None of them needs a server: PgBouncer lets all of them pass."""
+"""Used where the user's dsn does not set them. None needs a server: PgBouncer lets all pass."""
 
 SETTINGS: Final = sql.SQL("""
     SELECT set_config('statement_timeout', '5s', true),
@@ -78,7 +79,7 @@ SETTINGS: Final = sql.SQL("""
 """For this transaction alone: behind PgBouncer the next one may be on another session."""
 
 BRIEFLY: Final = sql.SQL("SET LOCAL lock_timeout = 300")
-"""For what must not wait for rows that somebody else has locked: then it is asked which, and the rest goes on."""
+"""For statements that must not wait for locked rows. Then the locked ones are looked up, and the rest goes on."""
 
 PID: Final = sql.SQL("SELECT pg_backend_pid()")
 
@@ -97,30 +98,32 @@ ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
 
 
 class Silent(psycopg.OperationalError):
-    """The server has not said anything for too long, or nobody wants to hear it any more."""
+    """The server has been silent for too long, or the answer is no longer wanted."""
 
 
 class Refused(psycopg.OperationalError):
-    """The server takes connections, and none such as ours."""
+    """The server takes connections, but refuses ours."""
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """Gives up on a server that is silent: no timeout of TCP or of the server ends a wait for one that is frozen.
+    """Gives up on a silent server. No timeout of TCP or of the server ends a wait for a frozen one.
 
-    After any error it is closed: that rolls back, and nothing about its state needs to be known.
+    After any error it is closed: that rolls back, and its state need not be known.
     """
 
     patience = PATIENCE
     silence = 0
     pid = 0
-    """Of the session of the server; 0: it is not known, or is of a pooler's choice."""
+    """Of the server's session; 0: unknown, or of a pooler's choice."""
     outlives_silence = False
     """It is not closed for silence: `has_caught_up` tells when it can be used again."""
     _keeps_plans = False
     _is_direct: bool | None = None
 
     def why_unwanted(self) -> str:
-        """Replaced by who wants to end a wait from another thread, with the reason; asked ten times a second."""
+        """Return why a wait must end; replaced by callers that end a wait from another thread. Asked ten times a
+        second.
+        """
         return ""
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
@@ -147,15 +150,16 @@ class Connection(psycopg.Connection[TupleRow]):
             return end.value  # type: ignore[no-any-return]
 
     def _is_over(self, *, is_silent: bool) -> str:
-        """Count a tenth of a second of silence, if it was one. Why to wait no longer; empty: there is no reason."""
+        """Count a tenth of a second of silence, if it was one. Return why to wait no longer; empty: go on."""
         self.silence += is_silent
         if self.silence >= self.patience:
             return f"PostgreSQL has not answered for {self.patience / 10} s"
         return self.why_unwanted()
 
     def has_caught_up(self) -> bool:
-        """Whether the server has answered the question that it was silent on. Does not wait. Raises psycopg.Error if
-        the connection is broken.
+        """Whether the server has answered the question that it was silent on. Does not wait.
+
+        Raises psycopg.Error if the connection is broken.
         """
         self.pgconn.flush()
         self.pgconn.consume_input()
@@ -165,7 +169,7 @@ class Connection(psycopg.Connection[TupleRow]):
         return False
 
     def take_in(self) -> None:
-        """Take in what the server has said by itself, and have it handled. Does not wait. An error closes it."""
+        """Take in and handle what the server has said by itself. Does not wait. An error closes the connection."""
         try:
             self.pgconn.consume_input()
             while (said := self.pgconn.notifies()) is not None:
@@ -176,15 +180,17 @@ class Connection(psycopg.Connection[TupleRow]):
             raise
 
     def is_direct(self) -> bool:
-        """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its
-        own then, and gives each transaction, or session, to a server of its choice.
+        """Whether the other end is the server that we logged in to.
+
+        A pooler would answer with a number of its own, and give each transaction, or session, to a server of its
+        choice.
         """
         if self._is_direct is None:
             self.note_pid(one_row(self.execute(PID))[0])
         return bool(self._is_direct)
 
     def note_pid(self, pid: int) -> None:
-        """Note which session of the server has answered, as it says: that tells whether the connection is direct."""
+        """Note which session of the server answered: that tells whether the connection is direct."""
         self._is_direct = pid == self.info.backend_pid
         self.pid = pid if self._is_direct else 0
 
@@ -195,8 +201,8 @@ class Connection(psycopg.Connection[TupleRow]):
         return END_LEFT, [list(sessions), self.info.backend_pid]
 
     def keeping_plans(self) -> Connection:
-        """Return this connection. The server keeps from now on how it goes about each statement that writes, if it is
-        the same server each time.
+        """Return this connection. From now on the server keeps its plans of writing statements, if it is always the
+        same server.
         """
         self._keeps_plans = self.is_direct()
         return self
@@ -205,10 +211,10 @@ class Connection(psycopg.Connection[TupleRow]):
     def transaction_as(
         self, agent: str, isolation: sql.SQL = READ_COMMITTED, *, first: Sequence[Asked] = (), writes: bool = False
     ) -> Iterator[list[Cursor]]:
-        """One transaction, with deadlines. Its changes carry the name of the agent. An error closes the connection.
+        """Run one transaction, with deadlines. Its changes carry the node's name. An error closes the connection.
 
-        `first`: asked with its beginning, as each question costs a way to the server and back; yields the answers. Who
-        says `end` with the last questions saves the way of the COMMIT, too. `writes`: of who may have plans kept.
+        `first`: sent with its beginning, to save round trips; yields the answers. Calling `end` with the last
+        statements saves the round trip of the COMMIT, too. `writes`: its plans may be kept.
         """
         self.silence = 0
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
@@ -252,10 +258,10 @@ class Connection(psycopg.Connection[TupleRow]):
 
     def end(self) -> None:
         """Commit the transaction. In a pipeline it is not carried out if something before it fails."""
-        self.execute("COMMIT", prepare=False)  # nothing is to be kept of it
+        self.execute("COMMIT", prepare=False)  # no plan of it is kept
 
     def fetch_more(self, fetch: sql.SQL) -> list[TupleRow]:
-        """The next rows of a cursor. Whatever time was spent between two of these, the server was not asked then."""
+        """Return the next rows of a cursor. The time between two calls is no silence of the server."""
         self.silence = 0
         return self.execute(fetch).fetchall()
 
@@ -272,13 +278,11 @@ def _conninfo(dsn: str) -> str:
 
 
 def connect_first(dsn: str, *, is_known: bool = False) -> Connection:
-    """Connect to a server of which nothing is known yet. Raises Refused if it answers and takes no such connection as
-    ours; any other error may be over soon.
+    """Connect to an unknown server. Raises Refused if it answers and refuses ours; any other error may soon be over.
 
-    `is_known`: the server has let us in before. It is not pinged: a ping keeps all threads of the process waiting.
-
-    A refused connection has no code, and its words are in the server's language. But the server says without a login
-    whether it takes connections at all.
+    `is_known`: the server has let us in before. It is not pinged: a ping keeps all threads of the process waiting. A
+    refusal has no code, and its words are in the server's language. But without a login the server says whether it
+    takes connections at all.
     """
     try:
         return connect(dsn)
@@ -300,7 +304,7 @@ def _is_for_now(dsn: str, error: psycopg.OperationalError) -> bool:
 
 
 def software() -> str | None:
-    """The version of timerqueue that is installed; None: it runs out of a folder."""
+    """Return the installed version of timerqueue; None: it runs out of a folder."""
     try:
         return version("timerqueue")
     except PackageNotFoundError:
@@ -316,7 +320,7 @@ def one_row(rows: psycopg.Cursor[TupleRow]) -> TupleRow:
 
 
 def described(dsn: str) -> str:
-    """Where a connection leads to, without a password. Raises ValueError where the text leads nowhere."""
+    """Return where a connection leads, without a password. Raises ValueError for an unreadable dsn."""
     try:
         parameters = conninfo_to_dict(dsn)
     except psycopg.Error:
@@ -331,18 +335,19 @@ FOR_NOW: Final = re.compile(
     r"too many clients already|remaining connection slots are reserved|too many connections for|no more connections"
     r"|pgbouncer cannot connect|server login has been failing|server_login_retry"
 )
-"""Words of servers that take connections, only not this one now: they are full, or poolers of a server that is away."""
+"""Words of servers that take connections, but not this one now: they are full, or poolers whose server is away."""
 
 LOCKED: Final = "55P03"
 
 BROKEN: Final = (
     "08",
-    "57P01",  # the server stops, or somebody has ended the session
+    "57P01",  # the server stops, or the session was ended
     "57P02",
     "57P03",  # it starts
 )
-"""Beginnings of the codes of connections that could not be made, or broke, whatever was asked over them. What the
-driver itself finds has none.
+"""Beginnings of the codes of connections that could not be made, or broke, whatever the statement.
+
+Errors that the driver itself finds have no code.
 """
 
 UNUSABLE: Final = (
@@ -352,7 +357,7 @@ UNUSABLE: Final = (
     "XX001",  # damaged
     "XX002",
 )
-"""Beginnings of the codes (SQLSTATE) of what waiting does not make better."""
+"""Beginnings of the codes (SQLSTATE) of errors that do not go away by waiting."""
 
 UNSTORABLE: Final = (
     "22",  # data that it cannot take
@@ -360,7 +365,7 @@ UNSTORABLE: Final = (
     "23514",  # what a check refuses
     "54",  # more of it than fits
 )
-"""Of what a batch holds, and not of the store."""
+"""Beginnings of the codes of errors of a batch, not of the store."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The SQL of executions: their table and its index, and what is asked of them."""
+"""The SQL of executions: their table and its indexes, and their statements."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ CREATE TABLE {schema}.audit (
     audited_us bigint NOT NULL
 ) WITH (fillfactor = 50);
 """
-"""Starts of jobs that wait in a queue outside of every agent: see stores/_executions.py."""
+"""Starts of jobs that wait in a queue outside of the nodes: see stores/_executions.py."""
 
 OVERDUE: Final = "CREATE INDEX execution_scheduled ON {schema}.execution (due_us, job_id) WHERE status = 'scheduled';"
-"""By which executions are found that should have come out of their queue, and those that audits look for there."""
+"""The index for executions in a queue: audits look for them there, and find the overdue ones."""
 
 GIVEN: Final = sql.SQL("unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us)")
 IS_GIVEN: Final = sql.SQL("execution.job_id = given.job_id AND execution.due_us = given.due_us")
 IN_PART: Final = sql.SQL(
     "(job.shard BETWEEN %(first)s AND %(last)s OR job.shard > %(highest)s AND job.shard %% %(parts)s = %(part)s)"
 )
-"""Whether a job is in one part of all: of those for agents with some labels, too, whose shards have higher numbers."""
+"""Whether a job is in one part of all. Shards of labels, which have higher numbers, are in parts too."""
 
 IS_LIVE: Final = sql.SQL("status IN ('pending', 'scheduled')")
 LIVE: Final = sql.SQL(", ").join(sql.Identifier("live", column) for column in EXECUTION.types)
@@ -54,7 +54,7 @@ STAYS: Final = sql.SQL("execution.status IN ('pending', 'scheduled', 'taken')")
 
 
 def in_part(part: int) -> dict[str, Any]:
-    """The values of IN_PART."""
+    """Return the values of IN_PART."""
     width = SHARDS // PARTS
     return {
         "first": part * width,
@@ -68,9 +68,9 @@ def in_part(part: int) -> dict[str, Any]:
 class ExecutionStatements:
     """The statements of executions, in one schema.
 
-    What commits and takes ask of an execution beside its key stands in a CASE, and what they look up in a SELECT of one
-    row. Else PostgreSQL, which takes what is live or taken for few rows, may read all of them by their index, for each
-    of a batch. See also `hold_by_keys`.
+    In commits and takes, a condition on an execution other than its key is in a CASE. A look-up is a SELECT of one row.
+    PostgreSQL expects few live or taken rows. Else it might read all of them by their index, for each row of a batch.
+    See also `hold_by_keys`.
     """
 
     def __init__(self, statements: Statements) -> None:
@@ -280,9 +280,9 @@ class ExecutionStatements:
     def _of_finding(self, statements: Statements) -> None:
         of = statements.of
         pending = sql.SQL("status = 'pending', instance = NULL, number = NULL, put_us = NULL")
-        # Two statements, each of which finds its rows by a partial index: with OR a server that has no statistics of
-        # the tables yet takes ten times as long for all that follows.
-        # Each passes over jobs that somebody is at: one who takes them has their rows and waits for no audit.
+        # Two statements, each of which finds its rows by a partial index. With OR, a server without statistics of the
+        # tables takes ten times as long for all later statements. Each passes over locked jobs: a node that takes them
+        # waits for no audit.
         found = of(
             "(SELECT job.id FROM {schema}.job JOIN {schema}.execution ON execution.job_id = job.id WHERE {in_part}",
             in_part=IN_PART,

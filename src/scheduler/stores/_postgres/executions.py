@@ -1,7 +1,7 @@
 """Executions in PostgreSQL: many at once, in a handful of statements.
 
-Whoever takes a job, or plans for one that nobody has, locks its row first, in the order of the ids. So a job is planned
-for by one at a time, and an audit, which passes over locked rows, stands in nobody's way.
+Taking a job, or planning for a job without a node, locks its row first, in the order of the ids. So one node at a time
+plans for a job, and an audit, which passes over locked rows, delays none.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ Lost = dict[str, list[StoredTick]]
 
 
 class Place(Protocol):
-    """The store whose executions these are."""
+    """The store of these executions."""
 
     @property
     def epoch(self) -> int:
         """Our epoch, since it was opened."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """Open a transaction in the line of our commits."""
+        """Open a transaction in order with our commits."""
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
-        """Open a transaction that writes as one of our commits: under our own row. `reads_all`: not only by keys."""
+        """Open a transaction that writes as our commits do: under our own row. `reads_all`: not only by keys."""
 
 
 def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
-    """Carry out what the batch says of executions. Called in a pipeline; return where what has given way comes back."""
+    """Carry out what the batch says of executions, in a pipeline. Return the cursors of executions that gave way."""
     if batch.placed:
         connection.execute(statements.place, PLACED.parameters(sorted(batch.placed)))
     if batch.lost:
@@ -69,18 +69,18 @@ class PostgresExecutions:
         self._statements = statements
         self._locks = statements.locks
         self._locked: set[str] = set()
-        """Jobs that were locked when it was last looked at: a take does not wait for them again."""
+        """Jobs that were locked at the last look: a take does not wait for them again."""
         self._name = f"timerqueue audit of {name}"
 
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """Take these, with their jobs, in one transaction."""
+        """See Executions. In one transaction."""
         if self._locked.isdisjoint(job_id for job_id, _ in ticks):
             with suppress(StoreLocked):
                 return self._take_all(ticks)
         return self._take_free(ticks)
 
     def _take_free(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """Take those whose rows nobody else has locked, without a wait for the others."""
+        """Take the executions whose rows no other session has locked, without a wait for the others."""
         with self._place.transaction() as connection:
             locked = self._locks.of(connection, [Batch(released=dict.fromkeys(job_id for job_id, _ in ticks))])
         self._locked = locked
@@ -116,7 +116,7 @@ class PostgresExecutions:
         return {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
-        """Take these jobs out of their turn, in one transaction."""
+        """See Executions. In one transaction."""
         statements, epoch, ids = self._statements, self._place.epoch, text_array(job_ids)
         with self._place.writing() as connection:
             with connection.pipeline():
@@ -134,19 +134,19 @@ class PostgresExecutions:
     def waiting(
         self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
     ) -> list[Execution]:
-        """Live ones in this status, first due first."""
+        """See Executions."""
         return self._read(self._statements.waiting, [status, before_us, after[0], storable(after[1]), limit])
 
     def taken(self) -> list[Execution]:
-        """Executions that we have, by their rows."""
+        """See Executions."""
         return self._read(self._statements.taken, [self._place.epoch])
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """All of a job, latest due first."""
+        """See Executions."""
         return self._read(self._statements.of_job, [storable(job_id)])
 
     def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
-        """The labels that jobs ask for."""
+        """See Executions."""
         with self._place.transaction() as connection:
             return dict(connection.execute(self._statements.wheres, [text_array(job_ids)]).fetchall())
 
@@ -155,11 +155,12 @@ class PostgresExecutions:
             return [Execution(*row) for row in connection.execute(statement, asked)]
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
-        """Let `decide` say what is to be live, under the locks of these jobs."""
+        """See Executions. Under the locks of these jobs."""
         ids = text_array(job_ids)
         with self._place.writing() as connection:
             connection.execute(BRIEFLY, prepare=False)
-            connection.execute(self._statements.lock_jobs, [ids])  # and only then look: others may have been at them
+            # look only with the lock: others may have changed them
+            connection.execute(self._statements.lock_jobs, [ids])
             found = connection.execute(self._statements.standing, [ids])
             standings = [_standing(row[1:], owes=row[0]) for row in found]
             removed = [Execution(*row) for row in connection.execute(self._statements.without_job, [ids])]
@@ -180,7 +181,7 @@ class PostgresExecutions:
         )
 
     def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
-        """Find what is broken in one part, and mend it, in one transaction."""
+        """See Executions. In one transaction."""
         asked = in_part(part) | {
             "instance": None if instance is None else storable(instance),
             "now_us": now_us,
@@ -208,16 +209,16 @@ class PostgresExecutions:
             )
 
     def _clear(self, connection: Connection) -> list[Execution]:
-        """Supersede what jobs have left that are gone. They are in no part."""
+        """Supersede the executions of deleted jobs, which are in no part."""
         connection.execute(self._statements.forget_audits)
         return [Execution(*row) for row in connection.execute(self._statements.supersede_removed)]
 
     def _broken(self, connection: Connection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
-        """Jobs that `decide` is asked about, some at a time."""
+        """Yield the jobs that `decide` is asked about, some at a time."""
         after = ""
         while True:
             ids = [row[0] for row in connection.execute(self._statements.lock_broken, asked | {"after": after})]
-            if ids:  # and only then look: what locks a row that was free says nothing of what it belongs to
+            if ids:  # look only with the lock: a locked row says nothing of its other tables
                 found = connection.execute(self._statements.broken, asked | {"ids": text_array(ids)})
                 yield [_standing(row[1:], owes=row[0]) for row in found]
             if len(ids) < AT_A_TIME:
@@ -225,20 +226,20 @@ class PostgresExecutions:
             after = ids[-1]
 
     def last_audit(self, job_id: str) -> int | None:
-        """When the job was last audited."""
+        """See Executions."""
         with self._place.transaction() as connection:
             found = connection.execute(self._statements.last_audit, [storable(job_id)]).fetchone()
             return None if found is None else found[0]
 
     def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
-        """Jobs that are not paused and were not audited since then."""
+        """See Executions."""
         asked = {"since_us": since_us, "limit": limit, "everything": EVERYTHING}
         with self._place.transaction() as connection:
             return [(job_id, at_us) for job_id, at_us in connection.execute(self._statements.unaudited, asked)]
 
 
 def _waves(ticks: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """Lists in which no job stands twice: of two ticks of one job the second finds what the first has left."""
+    """Yield lists in which each job is once: a second tick of a job sees the effect of the first."""
     rest = list(ticks)
     while rest:
         firsts: dict[str, tuple[str, int]] = {}

@@ -1,7 +1,8 @@
-"""The one more connection that a node may have: who needs it gets it, and who hears the neighbour lets go of it.
+"""The one more connection that a node may have. It serves hearing the neighbour, unless it is needed for more.
 
-Hearing tells of a death some seconds before the lease does. A node can do without for a while: as it breaks off who
-stops a burial, while two sessions renew its lease, and while one that has the store for itself reads all rows.
+Hearing tells of a death some seconds before the lease does. A node can do without it for a while. It does when it
+breaks off a session that stops a burial, and while two sessions renew its lease. A node with a store for itself uses it
+to read all rows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .connection import Connection
 NEEDED: Final = "the connection over which the neighbour is heard is needed for something else"
 
 LONGEST_WAIT: Final = 6.0
-"""Seconds until who hears has let go: it may be connecting."""
+"""Seconds until the hearing thread has released it, which may be connecting."""
 
 
 class Spare:
@@ -31,9 +32,9 @@ class Spare:
         self._heard_over: Connection | None = None
 
     def need(self, who: object) -> None:
-        """Let nobody hear over it from now on: there are as many connections without it. Any thread."""
+        """Stop hearing over it from now on, so that there is one connection less. Any thread."""
         self._needed_by.add(who)
-        if self._one_at_a_time.acquire(blocking=False):  # else who hears finds out in a moment
+        if self._one_at_a_time.acquire(blocking=False):  # else the hearing thread notices in a moment
             self.close()
             self._one_at_a_time.release()
 
@@ -43,7 +44,7 @@ class Spare:
 
     @contextmanager
     def lend(self) -> Iterator[Connection]:
-        """Lend a new connection, once nobody has one, and close it. Raises StoreBusy if somebody else needs it."""
+        """Lend a new connection, once there is no other, and close it. Raises StoreBusy if another caller needs it."""
         if self._needed_by:
             raise StoreBusy(NEEDED)
         who = object()
@@ -63,9 +64,9 @@ class Spare:
 
     @contextmanager
     def hear(self, prepare: Callable[[Connection], object], is_over: Callable[[], bool]) -> Iterator[Connection]:
-        """Lend a connection that is kept, until `is_over` or somebody needs it. Raises StoreBusy if so.
+        """Lend a kept connection until `is_over` or another caller needs it, which raises StoreBusy.
 
-        `prepare`: told of each new one.
+        `prepare`: called with each new connection.
         """
         if self._needed_by or not self._one_at_a_time.acquire(blocking=False):
             raise StoreBusy(NEEDED)
@@ -88,7 +89,7 @@ class Spare:
         return NEEDED if self._needed_by else ""
 
     def close(self) -> None:
-        """Let go of the connection over which somebody hears. Any thread."""
+        """Close the connection over which the neighbour is heard. Any thread."""
         connection, self._heard_over = self._heard_over, None
         if connection is not None:
             connection.close()

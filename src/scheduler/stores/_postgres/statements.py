@@ -1,4 +1,4 @@
-"""The SQL that a store says to PostgreSQL."""
+"""The SQL that a store sends to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ $body$;
 CREATE TRIGGER shards_are_claimed AFTER UPDATE ON {schema}.shard REFERENCING OLD TABLE AS before NEW TABLE AS after
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.shards_are_claimed();
 """
-"""What becomes of the shards of agents that go: see HandOver."""
+"""The fate of the shards of nodes that go: see HandOver."""
 
 LABELLED: Final = """
 CREATE FUNCTION {schema}.where_of(options text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -103,12 +103,14 @@ CREATE TRIGGER make_labelled_shards AFTER INSERT ON {schema}.job REFERENCING NEW
 CREATE TRIGGER make_more_labelled_shards AFTER UPDATE ON {schema}.job REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.make_labelled_shards();
 """
-"""Jobs for agents with some labels are in shards of their own, which are there once a job asks for them: `shard_of`."""
+"""Jobs with labels are in shards of their own, which exist once a job asks for them: `shard_of`."""
 
 
 class Statement(sql.Composed):
-    """A statement whose text is put together once. The driver would do so each time it is asked, which takes a fifth of
-    a millisecond for the largest. Connections of a store all have the same encoding.
+    """A statement whose text is put together once.
+
+    The driver would do it at each use, which takes a fifth of a millisecond for the largest. Connections of a store all
+    have the same encoding.
     """
 
     @cached_property
@@ -116,7 +118,7 @@ class Statement(sql.Composed):
         return super().as_bytes(None)
 
     def as_bytes(self, context: Any = None) -> bytes:  # noqa: ARG002 - the text is the same for all
-        """As the driver asks for it."""
+        """Return the text, for the driver."""
         return self._text
 
 
@@ -175,7 +177,7 @@ class Statements:
         )
         self.put_pauses = self._put(PAUSE)
         self.remove_pauses = self.of("DELETE FROM {schema}.pause WHERE scope = ANY (%s::text[])")
-        # By a row and not by EXISTS, which PostgreSQL answers for all states of a larger batch by reading all jobs.
+        # By a row and not by EXISTS: for a larger batch PostgreSQL answers that by reading all jobs.
         self.put_states = self._put(STATE, "WHERE (SELECT true FROM {schema}.job WHERE job.id = given.job_id)")
         self.put_ended = self._put(TICK, then="WHERE tick.fence = excluded.fence RETURNING job_id, due_us")
         self.put_missed = self.of(
@@ -280,7 +282,7 @@ class Statements:
         )
 
     def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> Statement:
-        """The statement, for this schema, with these parts and those of the table in their places."""
+        """Return the statement for this schema, with these parts and those of the table filled in."""
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
         return Statement(list(sql.SQL(text).format(schema=self._schema, **parts)))
@@ -296,9 +298,7 @@ class Statements:
 
 
 class ShardStatements:
-    """The statements that read the jobs of some shards, and what was cut off in them, and that give shards away, in one
-    schema.
-    """
+    """The statements about some shards, in one schema: read their jobs and what was cut off, and give shards away."""
 
     def __init__(self, statements: Statements) -> None:
         of = statements.of
@@ -347,7 +347,7 @@ class ShardStatements:
             " WHERE owner IS NULL FOR UPDATE SKIP LOCKED) AS free USING (number)"
             " WHERE {where}.number = free.number RETURNING {where}.number, owner"
         )
-        self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
+        self.give = of(  # a session that has locked a row of these gives it too, so no session waits
             "WITH given AS (SELECT number, epoch FROM unnest(%s::bigint[], %s::bigint[]) AS asked (number, epoch)"
             " JOIN {schema}.agent USING (epoch) WHERE coalesce(incarnation = %s, true)),"
             " one AS ({give}), other AS ({give_labelled})"
@@ -357,7 +357,7 @@ class ShardStatements:
         )
         empty = of("(owner IS NULL OR owner = %(me)s) AND NOT EXISTS (SELECT FROM {schema}.job WHERE shard = number)")
         self.empty = of("SELECT number FROM {schema}.labelled_shard WHERE {empty}", empty=empty)
-        self.keep_jobs = of(  # nobody waits for that for longer than a moment, nor behind it
+        self.keep_jobs = of(  # the lock is short, so no session waits long for it or behind it
             "SET LOCAL lock_timeout = 100; LOCK TABLE {schema}.job IN SHARE ROW EXCLUSIVE MODE"
         )
         self.forget = of(

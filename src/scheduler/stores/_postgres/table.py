@@ -1,4 +1,4 @@
-"""Rows as columns: what a store sends to PostgreSQL, many rows at a time, as one array for each column."""
+"""Rows as columns: many rows at a time go to PostgreSQL as one array for each column."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Row = tuple[Any, ...]
 
 @frozen
 class Table:
-    """Its columns, in the order of the fields of its rows. `key`: the names that a row is known by. `kept`: columns
-    that stay as they are when a row takes the place of another.
+    """A table: its columns, in the order of the fields of its rows. `key`: the columns of its key.
+
+    `kept`: columns that stay as they are when a row replaces another.
     """
 
     name: LiteralString
@@ -44,13 +45,13 @@ class Table:
 
     @property
     def replacement(self) -> sql.Composed:
-        """Return the text after ON CONFLICT by which the given row takes the place of the one that there is."""
+        """Return the text after ON CONFLICT by which the given row replaces the old one."""
         others = [name for name in self.types if name not in self.key and name not in self.kept]
         news = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others)
         return sql.SQL("({}) DO UPDATE SET {}").format(_listed(*self.key), news)
 
     def parameters(self, rows: Iterable[Row]) -> list[str]:
-        """One array for each column."""
+        """Return one array for each column."""
         columns = zip(*rows, strict=True)
         return [
             text_array(column) if number in self.texts else number_array(column)
@@ -58,16 +59,16 @@ class Table:
         ]
 
 
-# Arrays are written here, because the driver takes five times as long: it looks at each value for what it may be.
+# Arrays are written here, because the driver takes five times as long: it inspects each value.
 
 
 def number_array(column: Iterable[float | None]) -> str:
-    """As PostgreSQL reads it; truth values too."""
+    """Write an array for PostgreSQL; truth values too."""
     return "{" + ",".join(["NULL" if value is None else str(value) for value in column]) + "}"
 
 
 def text_array(column: Iterable[str | None]) -> str:
-    """As PostgreSQL reads it."""
+    """Write an array for PostgreSQL."""
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in column]) + "}"
 
 
@@ -76,13 +77,13 @@ def _quoted(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """The text without what PostgreSQL cannot hold: NUL and halves of surrogate pairs become U+FFFD."""
+    """Return the text without what PostgreSQL cannot hold: NUL and halves of surrogate pairs become U+FFFD."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# Composing these took half of the time that it takes to make a store, which an agent does once, and tests do thousands.
+# Composing these took half of the time to make a store. A node does that once, but tests do it thousands of times.
 
 
 @cache
@@ -112,14 +113,14 @@ PAUSE: Final = _table("pause", StoredPause, "scope")
 REQUEST: Final = _table("request", StoredRequest, "number")
 
 JOB_BUT_ITS_PAUSE: Final = evolve(JOB, kept=frozenset({"paused", "paused_until_us"}))
-"""As agents that share a store put it: another one may have paused the job, and only a pause ends that."""
+"""As nodes of a fleet put it: another node may have paused the job, which only a resume ends."""
 EXECUTION: Final = _table("execution", Execution, "job_id", "due_us")
 PLANNED: Final = _table("planned", Planned, "job_id")
 PLACED: Final = _table("placed", Placed, "job_id", "due_us")
 
 
 def loaded(row: Row) -> tuple[StoredJob, StoredState | None]:
-    """A job with its state, where both are read together."""
+    """Return a job with its state, where both are read together."""
     width = len(StoredJob._fields)
     state = row[width:]
     return StoredJob(*row[:width]), None if not state or state[0] is None else StoredState(*state)

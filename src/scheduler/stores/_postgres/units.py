@@ -1,8 +1,8 @@
-"""Units of the fleet's limits in PostgreSQL: each is a row while it is lent, and each round is one transaction.
+"""Units of the fleet's limits in PostgreSQL: a lent unit is a row, and a round one transaction.
 
-A round locks the agent's own row against being removed, so whoever buries the agent waits for it and finds every unit
-that it has taken; then the limits, so that rounds of one limit come one after another. The rows of units are written by
-their holders alone. When an agent's lease goes, a trigger writes its end into its units: see the schema.
+A round locks the node's own row against removal. So a burial waits for the round and finds every unit that it has
+taken. Then it locks the limits, so that rounds of one limit come one after another. Only its holder writes a unit's
+row. When a node's lease goes, a trigger writes its end into its units: see the schema.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .statements import Statements
 from .table import Row, number_array, text_array
 
 LOCKS: Final = 64
-"""Limits share so many locks: a round of a thousand limits must not fill the server's table of locks."""
+"""How many locks all limits share: a round of a thousand limits must not fill the server's table of locks."""
 
 HINT: Final = "units"
-"""What the others are told when somebody waits for units, or has given back some for which they wait."""
+"""Sent to the others when work waits for units, or when units that they wait for have been given back."""
 
 Cursor = psycopg.Cursor[Row]
 Rows = Iterable[Row]
@@ -33,14 +33,14 @@ Round = Sequence[tuple[str, Decision, Ask]]
 
 
 class Size(NamedTuple):
-    """The word of an agent on a limit. `rest`: seconds for which a unit rests with which work has begun."""
+    """A node's word on a limit. `rest`: seconds for which a unit rests after work has begun with it."""
 
     units: int
     rest: float
 
 
 Said = dict[str, dict[int, Size]]
-"""By the names of limits, what each agent says of them."""
+"""By the names of limits, what each node says of them."""
 
 TABLES: Final = """
 -- The rounds of an agent by which it borrows units: the last one that was carried out.
@@ -87,7 +87,7 @@ END
 $body$;
 CREATE TRIGGER end_loans BEFORE DELETE ON {schema}.lease FOR EACH ROW EXECUTE FUNCTION {schema}.end_loans();
 """
-"""Units of the limits that are the fleet's, as a step of the schema."""
+"""Units of the fleet's limits, as a step of the schema."""
 
 RESTS: Final = """
 ALTER TABLE {schema}.fleet_limit ADD COLUMN rest double precision NOT NULL DEFAULT 0;
@@ -99,7 +99,7 @@ BEGIN
 END
 $body$;
 """
-"""Units of limits on the pace: for how many seconds one rests when work has begun with it."""
+"""Units of limits on the pace: for how many seconds a unit rests after work has begun with it."""
 
 
 class UnitStatements:
@@ -169,7 +169,7 @@ class UnitStatements:
 
 
 def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
-    """Return who has how many units, and how many wait."""
+    """Return which node has how many units, and how many wait."""
     rows = connection.execute(statements.loans, [FRESH]).fetchall()
     said = _said(connection.execute(statements.all_sizes))
     return [
@@ -180,7 +180,7 @@ def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
 
 
 class PostgresLending:
-    """Units that are lent to the agents that share one store."""
+    """Units that are lent to the nodes of one store."""
 
     def __init__(self, place: Place, statements: UnitStatements, channel: str) -> None:
         self._place = place
@@ -189,9 +189,7 @@ class PostgresLending:
         self._numbers = count(1)
         self._sizes: Mapping[str, Size] = {}
         self._declared: tuple[int, Mapping[str, Size], Connection] | None = None
-        """What has been said, by which incarnation and over which connection: at the end of another there may be a
-        standby that does not know.
-        """
+        """What was said, by which incarnation, over which connection: another may lead to a standby that missed it."""
         self._hint: Callable[[], None] | None = None
 
     @property
@@ -200,22 +198,22 @@ class PostgresLending:
         return self._place.epoch_now
 
     def declare(self, sizes: Mapping[str, int], windows: Mapping[str, float]) -> None:
-        """Say with the next round which limits of the fleet we know."""
+        """See Lending."""
         self._sizes = {name: Size(units, windows.get(name, 0.0)) for name, units in sizes.items()}
 
     def hear(self, hint: Callable[[], None]) -> None:
-        """Have `hint` called when others wait for units, or have given back some."""
+        """See Lending."""
         self._hint = hint
 
     def hint(self) -> None:
-        """Others wait for units, or have given back some. Any thread."""
+        """Tell that others wait for units, or have given some back. Any thread."""
         if self._hint is not None:
             self._hint()
 
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
-        """Carry out a round of these limits in one transaction."""
+        """See Lending. In one transaction."""
         me = self._place.epoch
-        number, sizes = next(self._numbers), self._sizes  # the loop may put others in their place meanwhile
+        number, sizes = next(self._numbers), self._sizes  # the loop may replace them meanwhile
         with self._place.beside.lend() as connection:
             if self._declared != (me, sizes, connection):
                 with connection.transaction_as(""):
@@ -228,7 +226,7 @@ class PostgresLending:
         return {name: decision.lent for name, decision, _ in decided}
 
     def give_back(self) -> None:
-        """Give back all that we have."""
+        """See Lending."""
         me, number = self._place.epoch, next(self._numbers)
         with self._place.beside.transaction() as connection:
             if not self._hold(connection, me).rowcount:
@@ -241,7 +239,7 @@ class PostgresLending:
                 connection.execute(self._statements.hint, [self._channel, HINT])
 
     def loans(self) -> list[Loan]:
-        """Return who has how many units, and how many wait."""
+        """See Lending."""
         with self._place.beside.transaction(is_reader=True) as connection:
             return loans_of(connection, self._statements)
 
@@ -256,7 +254,7 @@ class PostgresLending:
             connection.execute(self._statements.put_sizes, [me, *sizes])
 
     def _begin(self, me: int, number: int, asked: Mapping[str, Ask]) -> list[Asked]:
-        """Ask for these limits, once nobody else changes them, in a round that is newer than all of ours before."""
+        """Return the statements that read these limits under locks, in a round newer than all of ours before."""
         statements, names = self._statements, text_array(asked)
         locks = number_array(sorted({crc32(name.encode()) % LOCKS for name in asked}))
         return [
@@ -270,7 +268,7 @@ class PostgresLending:
         ]
 
     def _begun(self, number: int, asked: Mapping[str, Ask], answers: Sequence[Cursor]) -> dict[str, Books]:
-        """Return what stands in the books of these limits. Raises StoreTakenOver if we have been buried."""
+        """Return the books of these limits. Raises StoreTakenOver if we have been buried."""
         held, begun, _, _, units, sizes, wishes = answers
         self._check(held)
         if not begun.rowcount:
@@ -332,7 +330,7 @@ def _said(rows: Rows) -> Said:
 
 
 def _sizes(said: Said, name: str) -> Iterable[Size]:
-    """The words on a limit, of each agent the one on this very name, or else on its family."""
+    """Return each node's word on a limit: on this very name, or else on its family."""
     return (said.get(_family(name), {}) | said.get(name, {})).values()
 
 

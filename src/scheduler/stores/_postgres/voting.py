@@ -1,4 +1,4 @@
-"""Votes in PostgreSQL: beside the commits, so that no commit waits for them."""
+"""Votes in PostgreSQL: apart from the commits, so that no commit waits for them."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class VotingStatements:
 
 
 class PostgresVoting:
-    """Votes of the agents that share one store."""
+    """Votes of the nodes of one store."""
 
     def __init__(self, place: Place, statements: VotingStatements) -> None:
         self._place = place
         self._statements = statements
 
     def cast(self, votes: Sequence[Vote]) -> None:
-        """Put down what we say, all of it or nothing. Of who has been buried nothing is."""
+        """See Voting. All of it or nothing."""
         asked = [
             text_array(vote.subject for vote in votes),
             number_array([vote.due_us for vote in votes]),
@@ -57,16 +57,16 @@ class PostgresVoting:
         self._ask(self._statements.cast, asked)
 
     def votes(self, asked: Collection[tuple[str, int]]) -> list[Vote]:
-        """Return what has been said so far about these."""
+        """See Voting."""
         given = [text_array(subject for subject, _ in asked), number_array([due_us for _, due_us in asked])]
         return [Vote(*row) for row in self._ask(self._statements.votes, given)]
 
     def forget(self, before_us: int) -> int:
-        """Delete the votes about instants before that one."""
+        """See Voting."""
         return self._ask(self._statements.forget, [before_us]).rowcount
 
     def latest(self, jobs: Collection[str]) -> list[StoredTick]:
-        """Return of each of these jobs the last record that has a result."""
+        """See Voting."""
         return [StoredTick(*row) for row in self._ask(self._statements.latest, [text_array(jobs)])]
 
     def _ask(self, statement: sql.Composed, asked: Sequence[Any]) -> Cursor:

@@ -1,1 +1,1 @@
-"""Face."""
+"""The parts of the store in SQLite."""

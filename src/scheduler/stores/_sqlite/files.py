@@ -1,7 +1,7 @@
-"""The files beside a SQLite database: the lock of the one agent that has it open, and ballast for a full disk.
+"""The files next to a SQLite database: the lock of its node, and ballast for a full disk.
 
-The database file itself is never opened here while SQLite has it open: closing it would drop SQLite's own locks, for
-POSIX gives them to the process and not to the descriptor.
+The database file itself is never opened here while SQLite has it open. Closing it would drop SQLite's own locks,
+because POSIX gives them to the process and not to the descriptor.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ else:
 logger = getLogger(__name__)
 
 BALLAST: Final = 8 * 1024 * 1024
-"""Bytes that are kept for a full disk: twice a log that is due for a checkpoint, for all of it may be growth of the
-database. There is room for them while four times as many are free.
+"""Bytes kept for a full disk: twice a log that is due for a checkpoint. All of that may be growth of the database.
+
+It is made only while four times this size is free.
 """
 
 _MODE: Final = 0o600
@@ -36,8 +37,9 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Lock(Resident):
-    """`path`.lock, locked by the kernel: kill -9 lets go of it, whatever forks of the process live on. The file stays,
-    for removing it would race.
+    """`path`.lock, locked by the kernel: kill -9 releases it, even while forks of the process live on.
+
+    The file stays, because removing it would race.
     """
 
     def __init__(self, path: str) -> None:
@@ -45,7 +47,7 @@ class Lock(Resident):
         self._file: int | None = None
 
     def take(self) -> None:
-        """StoreUnusable: another agent has it, or it is no regular file. StoreUnavailable: it cannot be made."""
+        """Take it. StoreUnusable: another node has it, or it is no plain file. StoreUnavailable: it cannot be made."""
         self._check_link()
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, _MODE)
@@ -67,9 +69,9 @@ class Lock(Resident):
         self._write(f"{os.getpid()}\n")
 
     def check(self) -> None:
-        """Raise what `take` would, but for another agent that has it. Nothing is made."""
+        """Raise what `take` would, except if another node has it. Makes nothing."""
         self._check_link()
-        folder = os.path.join(os.path.dirname(self._path), ".")  # noqa: PTH118, PTH120 - the dot: it must be one
+        folder = os.path.join(os.path.dirname(self._path), ".")  # noqa: PTH118, PTH120 - the dot: it must be a directory
         reason = _why_not(folder, os.W_OK | os.X_OK)
         if reason is None and os.path.lexists(self._path):
             reason = _why_not(self._path, os.R_OK | os.W_OK)
@@ -82,14 +84,14 @@ class Lock(Resident):
             os.close(self._file)
             self._file = None
 
-    def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - it refuses nothing
+    def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - nothing here refuses
         """Close a forked child's copy, which would keep the file locked after the end of the parent."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _check_link(self) -> None:
-        if os.path.islink(self._path):  # noqa: PTH114 - O_NOFOLLOW, where there is one, guards what happens since
+        if os.path.islink(self._path):  # noqa: PTH114 - O_NOFOLLOW, where there is one, guards against a later link
             msg = f"{self._path} is a symbolic link, which could lead anywhere: remove it"
             raise StoreUnusable(msg)
 
@@ -106,8 +108,9 @@ class Lock(Resident):
 
 
 class Ballast:
-    """`path`.ballast: a file that is given up when the disk is full, so that history can be deleted. A database that is
-    closed has none.
+    """`path`.ballast: a file that is deleted when the disk is full, so that history can be deleted.
+
+    A closed database has none.
     """
 
     def __init__(self, path: str) -> None:
@@ -128,14 +131,14 @@ class Ballast:
                 os.close(file)
 
     def give_up(self, trouble: Exception) -> bool:
-        """Whether there was one."""
+        """Remove it, and return whether there was one."""
         was_there = self.remove()
         if was_there:
             logger.warning("%s is given up to make room, because of: %s", self._path, trouble)
         return was_there
 
     def remove(self) -> bool:
-        """Whether there was one."""
+        """Remove it, and return whether there was one."""
         with suppress(OSError):
             self._path.unlink()
             return True
@@ -160,14 +163,14 @@ def create(path: str) -> None:
 
 
 def check_writable(path: str) -> None:
-    """StoreUnavailable, before SQLite makes files beside a read-only database that are as read-only as it is."""
+    """Raise StoreUnavailable for a read-only database, for which SQLite would make read-only files."""
     if _why_not(path, os.R_OK | os.W_OK) is not None:
         msg = f"{path} may not be read and written by this user: make it readable and writable"
         raise StoreUnavailable(msg)
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Which file it is; None: there is none."""
+    """Return which file it is; None: there is none."""
     try:
         stat = os.stat(path)  # noqa: PTH116 - once per commit
     except OSError:
@@ -176,7 +179,7 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def _why_not(path: str, rights: int) -> str | None:
-    """The system's word for why this user has not these rights. None: it has."""
+    """Return the system's word for why this user lacks these rights. None: it has them."""
     try:
         os.stat(path)  # noqa: PTH116 - texts throughout
     except OSError as exc:

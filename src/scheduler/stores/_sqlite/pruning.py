@@ -1,8 +1,8 @@
-"""Which ticks of a SQLite store are over the bounds of its retention, without looking at all of them each time.
+"""Which ticks of a SQLite store are over the bounds of its retention, without reading all of them each time.
 
-All are counted once, and from then on what is committed is added. The counts of jobs are never too small, and are set
-right before anything is removed because of them. The bytes are an estimate, for a mark may take the place of a record:
-they are counted again after each sixteenth of the bound.
+All are counted once, and then commits are added. The counts of jobs are never too small, and are corrected before a
+removal relies on them. The bytes are an estimate, for a mark may replace a record. They are counted again after each
+sixteenth of the bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST: Final = 5_000
 """Records that one call removes."""
 
 SHARE_OF_JOB: Final = 16
-"""A job is looked at once it has a sixteenth more records than it may keep: its records are read for it."""
+"""A job's records are read once it has a sixteenth more than its bound."""
 
 _LONGEST: Final = 2**62
 _SIZE: Final = (
@@ -57,23 +57,23 @@ class Tally:
         self._per_job = -1
         self._bytes = 0
         self._bytes_since = 0
-        """Of `_bytes`, those that have been added since all were counted."""
+        """The part of `_bytes` that was added since all were counted."""
         self._found: dict[tuple[int, str], int] = {}
 
     def add(self, batch: Batch) -> None:
-        """These have been committed."""
+        """Add a committed batch."""
         if self._of_job is None:
             return
         ticks = [*batch.marks, *batch.missed, *batch.ended]
         job_ids = [tick.job_id for tick in ticks]
         self._of_job.update(job_ids)
         self._grown.update(job_ids)
-        grown = sum(map(size_of, ticks)) - SIZE_OF_TICK * len(batch.ended)  # which take the places of marks
+        grown = sum(map(size_of, ticks)) - SIZE_OF_TICK * len(batch.ended)  # ends replace marks
         self._bytes += grown
         self._bytes_since += grown
 
     def over(self, connection: Connection, retention: Retention, now_us: int) -> list[tuple[int, str]]:
-        """Keys of at most MOST ticks that are to go, each once."""
+        """Return the keys of at most MOST ticks that must go, each once."""
         self._count(connection)
         found: dict[tuple[int, str], int] = {}
         if retention.age is not None:
@@ -87,7 +87,7 @@ class Tally:
         return list(found)[:MOST]
 
     def subtract(self, removed: list[tuple[int, str]]) -> None:
-        """These, which were over, are gone."""
+        """Subtract removed ticks, which `over` has returned."""
         if self._of_job is not None:
             self._of_job.subtract(job_id for _, job_id in removed)
             self._bytes -= sum(map(self._found.__getitem__, removed))

@@ -8,15 +8,15 @@ from typing import Final
 from .._store import StoreUnusable
 
 APPLICATION_ID: Final = 0x54695175
-"""Stands in the file's header: "TiQu" in ASCII. `file` and `sqlite3` show it."""
+"""In the file's header: "TiQu" in ASCII. `file` and `sqlite3` show it."""
 
 # A job is a row with a rowid, so that a list of jobs is a list of integers. Its defaults are those of StoredJob: a
-# human writes id, task and schedule. Triggers and not foreign keys take the state away, because the sqlite3 shell has
-# foreign keys off. `change` is a set of keys that one reader empties: it cannot grow beyond the keys that there are.
-# Its triggers ask before they insert, because the OR REPLACE of a statement overrides the OR IGNORE of its triggers.
+# person writes id, task and schedule. Triggers and not foreign keys remove the state, because the sqlite3 shell has
+# foreign keys off. `change` is a set of keys that one reader empties: it cannot grow beyond the existing keys. Its
+# triggers ask before they insert, because the OR REPLACE of a statement overrides the OR IGNORE of its triggers.
 #
-# Ticks lie in the order of their times. Those that are marked together are neighbours then, and a commit of hundreds
-# writes a few pages instead of hundreds; what is oldest is pruned from one end.
+# Ticks are in the order of their times. So ticks that are marked together are neighbours, and a commit of hundreds
+# writes a few pages instead of hundreds. The oldest are pruned from one end.
 _VERSION_1: Final = """
 CREATE TABLE meta (
     one INTEGER NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
@@ -148,7 +148,7 @@ CREATE VIEW job_statistics AS SELECT
 FROM job LEFT JOIN job_state ON job_id = id;
 """
 
-# What a tick owes stood in its job's place for a retry before: of ticks that a death or a stop has ended.
+# A tick that a death or a stop had cut off was a retry of its job before. Now it says itself that it is owed.
 _VERSION_2: Final = """
 ALTER TABLE tick ADD COLUMN owed INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX tick_owed ON tick (job_id) WHERE owed = 1;
@@ -158,8 +158,8 @@ UPDATE tick SET owed = 1 WHERE outcome IN ('crashed', 'cancelled') AND (job_id, 
 );
 """
 
-# Which counts of missed ticks are lower bounds was not kept before: those are, of which a record says so, and those of
-# schedules that are counted one by one, which ends at 32.
+# Which counts of missed ticks are lower bounds was not kept before. They are those with a record that says so, and
+# those of schedules that are counted one by one, up to 32.
 _VERSION_3: Final = """
 ALTER TABLE job_state ADD COLUMN missed_is_exact INTEGER NOT NULL DEFAULT 1;
 UPDATE job_state SET missed_is_exact = 0 WHERE job_id IN (SELECT job_id FROM tick WHERE error = 'at least')
@@ -187,7 +187,7 @@ MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3)
 
 
 def version_of(connection: Connection, path: str) -> int:
-    """The version of the tables; 0: there are none yet. StoreUnusable: these are not ours, or of a later version."""
+    """Return the version of the tables; 0: there are none. StoreUnusable: they are not ours, or of a later version."""
     application, version, tables = (
         connection.execute(question).fetchone()[0]
         for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
@@ -208,7 +208,7 @@ def version_of(connection: Connection, path: str) -> int:
 
 
 def check_current(connection: Connection, path: str) -> None:
-    """StoreUnusable: the tables are not ours, or of another version."""
+    """Raise StoreUnusable if the tables are not ours, or of another version."""
     version = version_of(connection, path)
     if version < len(MIGRATIONS):
         msg = (
@@ -228,7 +228,7 @@ def migrate(connection: Connection, version: int) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """One by one, because `executescript` would commit first."""
+    """Return them one by one, because `executescript` would commit first."""
     statements, current = [], ""
     for line in script.splitlines():
         current += line + "\n"

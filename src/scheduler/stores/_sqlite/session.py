@@ -1,4 +1,4 @@
-"""The time in which one agent has a SQLite database: its lock, its connections, its transactions."""
+"""The time in which one node has a SQLite database: its lock, its connections, its transactions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Session:
                 self._identity = identity(self._real)
                 try:
                     self._opened = self._enter()
-                except sqlite3.Error as exc:  # the first thing to be written is small
+                except sqlite3.Error as exc:  # the first write is small
                     self._disconnect()
                     if not is_about_room(exc) or not self.ballast.give_up(exc):
                         raise
@@ -69,7 +69,7 @@ class Session:
         return self._opened
 
     def preflight(self) -> None:
-        """Raise what `open` would, as far as that shows while another agent may have the lock. Nothing is made."""
+        """Raise what `open` would, as far as that shows while another node may have the lock. Makes nothing."""
         self._lock.check()
         if identity(self._real) is None:
             return
@@ -81,10 +81,10 @@ class Session:
             raise translate(self._path, exc) from exc
 
     def close(self) -> None:
-        """Leave one file without a log, and say in it that all is well. Does not raise: trouble is logged."""
+        """Leave one file without a log, marked as clean. Does not raise: errors are logged."""
         if os.getpid() != self._owner:
-            return  # the connections are those of the process that this one is a fork of
-        if self._opened is not None:  # or else the ballast is another agent's
+            return  # the connections belong to the parent process of this fork
+        if self._opened is not None:  # else the ballast is another node's
             self.ballast.remove()
         try:
             if self._writer is not None and not self._is_suspect:
@@ -99,7 +99,7 @@ class Session:
         self._opened = None
 
     def writer(self) -> sqlite3.Connection:
-        """The connection that writes, made anew if there is none."""
+        """Return the connection that writes; make it if there is none."""
         self._check()
         if self._writer is None:
             self._writer = self._connect()
@@ -107,22 +107,22 @@ class Session:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, in the database that was opened and in no other."""
+        """Run a transaction, in the database that was opened and in no other."""
         writer = self.writer()
         with _immediate(writer):
             self._check_epoch(writer)
             yield writer
 
     def checkpoint(self, how: Literal["TRUNCATE", "PASSIVE"] = "TRUNCATE") -> None:
-        """Bring the log into the database as far as that can be done now. TRUNCATE waits for readers and empties it."""
+        """Bring the log into the database as far as possible now. TRUNCATE waits for readers and empties it."""
         with suppress(sqlite3.Error):
             self.writer().execute(f"PRAGMA wal_checkpoint({how})")
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection that reads, for one thread at a time. Of a store that is not open here it is a visitor's."""
+        """Lend a connection that reads, to one thread at a time. If the store is not open, it is made for this use."""
         if self._opened is not None:
-            self._check()  # before the lock, which another thread of the process before a fork may have held
+            self._check()  # before the lock, which another thread may have held when the process was forked
         with self._reading:
             try:
                 if self._opened is None:
@@ -138,7 +138,7 @@ class Session:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own that sees one moment, however long it is read."""
+        """Lend a new connection that sees one moment, however long it is read."""
         self._check()
         reader = connect_reader(self._real)
         try:
@@ -149,7 +149,7 @@ class Session:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """SQLite's errors in words of the seam."""
+        """Raise SQLite's errors as those of a store."""
         try:
             yield
         except sqlite3.Error as exc:
@@ -168,7 +168,7 @@ class Session:
         return connect(self._real, self._durability)
 
     def _visit(self) -> sqlite3.Connection:
-        """Beside the agent that has it open, or without any. Nothing is made or migrated."""
+        """Connect without the lock, whether or not a node has the file open. Nothing is made or migrated."""
         if identity(self._real) is None:
             msg = f"there is no database {self._path}: look at the path, or start the agent that makes it"
             raise StoreUnusable(msg)
@@ -195,7 +195,7 @@ class Session:
         return Opened(epoch, instance)
 
     def _check_pages(self, writer: sqlite3.Connection) -> None:
-        """All of them, unless the last agent has closed the database in order."""
+        """Check all pages, unless the last node closed the database in order."""
         if fetch(writer, "SELECT clean FROM meta") == [(1,)]:
             return
         ((answer,),) = fetch(writer, "PRAGMA quick_check(1)")

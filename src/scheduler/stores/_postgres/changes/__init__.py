@@ -1,6 +1,6 @@
-"""Changes of others: how we hear that there are some, and which rows they are.
+"""Changes of others: how we hear of them, and which rows they are.
 
-It knows no agents but by the names in the log of changes.
+It knows nodes only by their names in the log of changes.
 """
 
 from .listener import Listener

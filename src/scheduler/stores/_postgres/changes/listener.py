@@ -19,28 +19,26 @@ from ..connection import Connection, sql
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.1, 1.0)
-"""How long after a failure it connects again: who renews the lease counts on it."""
+"""The delays before it connects again: the renewal of the lease relies on it."""
 
 TURN: Final = 0.1
-"""Seconds after which it looks whether it is to end, and whether the connection is another one by now."""
+"""Seconds after which it checks whether it must end, and whether the connection is another one now."""
 
 PAUSE: Final = 0.1
 AT_ONCE: Final = {"": 1, "news": 2}
-"""What is said when rows have changed, by hand and by an agent: how many hints of it come at once within a PAUSE, in
-seconds. All that follow share one at its end, for a look costs more than the change that it is for.
+"""How many hints come at once within a PAUSE when rows were changed: by hand, and by a node.
 
-Of agents two: one that asks another one for a run hears its own request before the answer.
+All further hints share one at its end: a look costs more than the change that it is for. For nodes it is two: a node
+that asks another for a run hears its own request before the answer.
 """
 
 
 class Listener:
-    """Calls `hint` after each NOTIFY, and whenever there is a new connection: something may have happened before.
+    """Calls `hint` after each NOTIFY, and whenever there is a new connection: changes may have come before.
 
-    What has a hint of its own among `others`, by what is said with NOTIFY, gets that instead. `is_for_us` says of
-    what is said whether it concerns us. All of these may be called by any thread that asks over that connection.
-
-    It needs a session of its own, which PgBouncer gives in no mode but "session": elsewhere it hears nothing, and the
-    changes are found a little later by looking.
+    A payload in `others` has a hint of its own instead. `is_for_us` says whether a payload concerns us. Any thread that
+    uses that connection may call these. The listener needs a session of its own, which PgBouncer gives only in mode
+    "session". Without it changes are found a little later by looking.
     """
 
     def __init__(
@@ -64,7 +62,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread. Where it is just connecting it ends some seconds later, and calls nothing any more."""
+        """End the thread. While connecting it ends some seconds later, and calls nothing any more."""
         self._ended.set()
         self._thread.join(1.0)
 
@@ -90,7 +88,7 @@ class Listener:
             self._tell(hint)
 
     def _heard(self, said: Notify) -> None:
-        """Give hints for all that is said: for changed rows at once, and for more of them at the end of a pause."""
+        """Give a hint at once for changed rows, and for more of them at the end of a pause."""
         if self._is_for_us is not None and not self._is_for_us(said.payload):
             return
         most = AT_ONCE.get(said.payload)
@@ -105,7 +103,7 @@ class Listener:
 
 
 class Pace:
-    """How many hints are given within a PAUSE. Pure, but for its lock: several threads hear."""
+    """How many hints are given within a PAUSE. Pure, except for its lock: several threads hear."""
 
     def __init__(self) -> None:
         self._given = 0
@@ -114,7 +112,7 @@ class Pace:
         self._lock = Lock()
 
     def may_tell(self, most: int, now: float) -> bool:
-        """Whether to give a hint at once, if so many may come at once; else one is due at the end of the pause."""
+        """Whether to give a hint now, if `most` may come at once. Else one is due at the end of the pause."""
         with self._lock:
             if now >= self._until and not self._has_more:
                 self._given = 0
@@ -127,7 +125,7 @@ class Pace:
             return True
 
     def has_more(self, now: float) -> bool:
-        """Whether a pause is over whose hint is due. Another pause begins then."""
+        """Whether a pause is over and its hint is due. Another pause begins then."""
         with self._lock:
             if not self._has_more or now < self._until:
                 return False

@@ -1,4 +1,4 @@
-"""The log of changes, as far as we have been told of it: which rows others have changed, a page at a time."""
+"""The log of changes by others, and how far we have read it, page by page."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ ReadRequests = Callable[[Connection], tuple[StoredRequest, ...]]
 
 @frozen
 class Told:
-    """How much of the log we have been told of.
+    """How much of the log we have read.
 
-    `seen`: the snapshot and the life of the server up to which we have been told of all; empty: of nothing yet. Of a
-    long log that is read in pages, `upto`: what will have been seen after the last page; `xid`, `number`: the last
-    change so far.
+    `seen`: the snapshot and the life of the server up to which all is read; empty: nothing yet. While a long log is
+    read in pages, `upto`: what will have been seen after the last page; `xid`, `number`: the last change so far.
     """
 
     seen: str = ""
@@ -37,10 +36,10 @@ class Told:
 
 
 class ChangeLog:
-    """The log of changes, and how much of it we have been told of. `read_requests`: of a store that others share.
+    """The log of changes, and how much of it we have read. `read_requests`: of a store that others share.
 
-    Who reads it takes `told` before the transaction in which it asks, and calls `tell` after it. A renewal may have
-    seen more by then than that transaction does, and what is read counts only once its transaction has ended.
+    A reader takes `told` before its transaction, and calls `tell` after it. A renewal may have seen more meanwhile, and
+    what is read counts only once its transaction has ended.
     """
 
     def __init__(self, statements: Statements, read_requests: ReadRequests | None) -> None:
@@ -51,41 +50,40 @@ class ChangeLog:
 
     @property
     def told(self) -> Told:
-        """How much we have been told of."""
         return self._told
 
     @property
     def seen(self) -> str:
-        """The snapshot and the life of the server up to which we have been told of all."""
+        """The snapshot and the life of the server up to which all is read."""
         return self._told.seen
 
     def now(self, connection: Connection) -> str:
-        """Return what has been seen, once all that is there in this transaction has been read."""
+        """Return what will have been seen once everything in this transaction has been read."""
         return str(one_row(connection.execute(self.statements.now))[0])
 
     def begin(self, seen: str) -> None:
-        """Take note that whatever is read from now on is at least as new as this."""
+        """Note that whatever is read from now on is at least as new as this."""
         with self._lock:
             self._told = Told(seen)
 
     def see(self, snapshot: str, after: str) -> None:
-        """Take note that between these two others have changed nothing."""
+        """Note that others have changed nothing between these two."""
         self.tell(Told(after), Told(snapshot))
 
     def tell(self, before: Told, told: Told) -> None:
-        """Take note of how much has been told, unless somebody else has been told of more meanwhile."""
+        """Note how much has been read, unless another thread has read more meanwhile."""
         with self._lock:
             if self._told == before:
                 self._told = told
 
     def asks(self, agent: str, told: Told) -> tuple[Asked, Asked]:
-        """The two questions after the next page of what others have changed."""
+        """Return the two statements for the next page of what others have changed."""
         asked = {"seen": told.seen, "agent": agent, "upto": told.upto, "xid": str(told.xid), "number": told.number}
         return (self.statements.look, asked), (self.statements.page, asked | {"most": PAGE})
 
     def read(self, connection: Connection, look: Cursor, page: Cursor, told: Told) -> tuple[Changes, Told]:
-        """Read the answers to both, in the snapshot in which they were asked. Return the changes, and how much is told
-        with them.
+        """Read the answers to both, in the snapshot in which they were asked. Return the changes, and how much is read
+        then.
         """
         now, is_behind, *is_asked = one_row(look)
         if is_behind:
@@ -95,7 +93,8 @@ class ChangeLog:
         rows = page.fetchall()
         upto, is_more = told.upto or now, len(rows) == PAGE
         requests = self._read_requests(connection) if self._read_requests and is_asked == [True] else ()
-        if requests and (is_more or told.upto):  # whoever asks may have changed the job before: it is on a later page
+        # the asking node may have changed the job before: that is on a later page
+        if requests and (is_more or told.upto):
             asked_for = {"ids": text_array({request.job_id for request in requests})}
             rows += connection.execute(self.statements.rows, asked_for).fetchall()
         last = max(((xid, number) for _, _, xid, number, *_ in rows), default=(0, 0))

@@ -1,7 +1,7 @@
 """One batch in one transaction, in a handful of statements.
 
-Rows that several agents may write at once are locked in the order of their ids, not in that of the batch. Else two
-commits could wait for each other, and the server would end one of them after a second.
+Rows that several nodes may write at once are locked in the order of their ids, not of the batch. Else two commits could
+wait for each other, and the server would end one of them after a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
 Sent = list[tuple[list[StoredTick], Cursor]]
-"""Ticks that have been sent, and where the keys of those come back that were put."""
+"""Ticks that were sent, and the cursor with the keys of the ticks that were put."""
 
 
 def write(
@@ -90,7 +90,7 @@ def send(
 
 
 def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Mapping[str, StoredJob | None]) -> None:
-    """Lock the jobs that this batch changes, and where those stand that it removes."""
+    """Lock the jobs that this batch changes, and the states of the jobs that it removes."""
     if changed := [*jobs, *batch.paused, *batch.finished]:
         connection.execute(statements.lock_jobs, [text_array(changed)])
     if gone := [*(id for id, row in jobs.items() if row is None), *batch.finished]:
@@ -98,7 +98,7 @@ def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Ma
 
 
 def _add(connection: Connection, statements: Statements, batch: Batch) -> set[str]:
-    """Put the rows that are to be added where there are none. Return the ids of those that were put."""
+    """Put the added rows where there are none. Return the ids that were put."""
     rows = [row for id in sorted(batch.added) if (row := batch.jobs.get(id)) is not None]
     if not rows:
         return set()
@@ -106,7 +106,7 @@ def _add(connection: Connection, statements: Statements, batch: Batch) -> set[st
 
 
 def _standing(connection: Connection, statements: Statements, batch: Batch, new: set[str]) -> tuple[StoredJob, ...]:
-    """Find the rows that stand where others were to be added. One that is the same may be our own: it came twice."""
+    """Find the rows in place of rows to be added. An equal one may be our own: the batch came twice."""
     there = [id for id in batch.added if storable(id) not in new]
     if not there:
         return ()
@@ -146,7 +146,7 @@ def _put(connection: Connection, statement: sql.Composed, ticks: list[StoredTick
 
 
 def _waves(ticks: list[StoredTick]) -> Iterator[list[StoredTick]]:
-    """Lists in which no tick stands twice, for one statement cannot put a row twice. Nearly always one."""
+    """Yield lists in which each tick is once, for one statement cannot put a row twice. Nearly always one."""
     while ticks:
         firsts: dict[Key, StoredTick] = {}
         rest = [tick for tick in ticks if firsts.setdefault(_key(tick), tick) is not tick]
@@ -161,7 +161,7 @@ def _not_put(sent: Sent) -> Iterator[StoredTick]:
 
 
 def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cursor | None:
-    """Ask for the fences of ticks that this batch both ends and marks, as they are between the two."""
+    """Read the fences of ticks that this batch both ends and marks, as they are between the two."""
     both = {_key(tick) for tick in batch.marks} & {_key(tick) for tick in batch.ended}
     if not both:
         return None
@@ -170,8 +170,9 @@ def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cur
 
 
 def _done_before(fences: Cursor | None, batch: Batch) -> set[Key]:
-    """Ticks whose record is of a mark of this batch before that has been made: the batch has been carried out before,
-    and the end that is stale now was not stale then.
+    """Return the ticks with a record of a mark of this very batch: it was carried out before.
+
+    An end of such a tick is stale now, and was not then.
     """
     if fences is None:
         return set()
@@ -180,5 +181,5 @@ def _done_before(fences: Cursor | None, batch: Batch) -> set[Key]:
 
 
 def _key(tick: StoredTick) -> Key:
-    """As PostgreSQL gives it back."""
+    """Return the key as PostgreSQL gives it back."""
     return storable(tick.job_id), tick.due_us

@@ -1,4 +1,4 @@
-"""Forgetting history that is over the bounds, and what nobody asks for any more."""
+"""Deleting history that is over the bounds, and rows that no node asks for any more."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ..statements import Statements
 from ..table import text_array
 
 Ask = Callable[..., list[Cursor]]
-"""Asks so many questions (Asked) in one transaction, in one way to the server and back."""
+"""Carries out statements (Asked) in one transaction, in one round trip."""
 
 ROWS: Final = 2_000
-"""Records, or changes, that one statement takes away."""
+"""Records, or changes, that one statement deletes."""
 
 JOBS: Final = 1_000
-"""Jobs that one call counts the records of."""
+"""Jobs whose records one call counts."""
 
 SHARE_OF_JOB: Final = 16
-"""The records of a job are counted again after a sixteenth of those that it may keep: to count them is to read them."""
+"""A job's records are counted again after a sixteenth of its bound: counting them is reading them."""
 
 MOST_COUNTS: Final = 200_000
-"""Jobs whose new records are counted here; with more than that those of all are counted in the table."""
+"""Jobs whose new records are counted here. With more jobs the table is counted for all of them."""
 
 HOUR_US: Final = 3_600_000_000
 DAY_US: Final = 24 * HOUR_US
 
 AS_BY_HAND: Final = sql.SQL("SELECT set_config('timerqueue.agent', '', true)")
-"""Our own scheduler has not asked for what follows: it is told as the others are."""
+"""Our own scheduler has not asked for these changes: it is told of them as others are."""
 
 BLOCKS: Final = 1_000
 """Of the table, read to estimate its size."""
@@ -49,8 +49,9 @@ OLDEST: Final = (
 
 
 class Pruning:
-    """Knows which jobs may have got too many records: at first it walks through all, later it looks at those that have
-    got so many new ones that it is worth reading the others.
+    """Knows which jobs may have too many records.
+
+    At first it walks through all jobs. Later it reads the records of a job only after many new ones.
     """
 
     def __init__(self, statements: Statements) -> None:
@@ -112,16 +113,16 @@ class Pruning:
         self._new: dict[str, int] = {}
         """New records of a job since they were counted, if there are some."""
         self._grown: set[str] = set()
-        """Jobs whose records are to be counted."""
+        """Jobs whose records must be counted."""
         self._walked: str | None = ""
-        """The last id of the walk through all jobs; None: it has been done."""
+        """The last id of the walk through all jobs; None: it has ended."""
         self._most: int | None = None
-        """The bound for which it was done."""
+        """The bound of that walk."""
         self._bytes: float | None = None
-        """At most so many there are, roughly: those of the last sample, and what has come since. None: unknown."""
+        """At most this size, roughly: the last sample, and what has come since. None: unknown."""
 
     def note(self, batch: Batch) -> None:
-        """Jobs of this batch may have got a record."""
+        """Note that jobs of this batch may have got a record."""
         for ticks in (batch.ended, batch.missed):
             for tick in ticks:
                 self._count(tick.job_id)
@@ -143,8 +144,8 @@ class Pruning:
         """Delete records that are over the bounds, and changes an hour old that are visible in what was `seen`.
 
         Each kind has a transaction of its own, and goes when the other cannot. Return how many went: of changes a full
-        page or none. Where some grow old all the time, a call always finds a few. Commits wait behind it, so what can
-        be asked at once is: far nodes took fifteen ways to the server and back, and begin nothing meanwhile.
+        page or none, because a call always finds a few where some grow old all the time. Commits wait for it, so
+        statements are sent together: far nodes took fifteen round trips, and began nothing meanwhile.
         """
         try:
             gone = self._prune_records(ask, retention, now_us)
@@ -170,9 +171,10 @@ class Pruning:
         return gone
 
     def _left(self, now_us: int) -> list[Asked]:
-        """Return what deletes what nobody asks for any more: votes that were counted, units of limits that no agent
-        knows, and jobs for processes that have gone. `process 7 on web` is an agent without a name, and no other will
-        be called so.
+        """Return the statements that delete what no node asks for any more.
+
+        Votes that were counted, units of limits that no node knows, and jobs for processes that have gone. (`process 7
+        on web` is a node without a name, and no other will have that name.)
         """
         return [
             (self._votes, [now_us - HOUR_US, ROWS]),
@@ -200,7 +202,7 @@ class Pruning:
         return gone
 
     def _prune_bytes(self, ask: Ask, most: int) -> int:
-        """A sample tells how much there is: PostgreSQL's own sizes do not shrink when rows go."""
+        """Sample how much there is: PostgreSQL's own sizes do not shrink when rows go."""
         if self._bytes is not None and self._bytes <= most:
             return 0
         (found,) = ask((self._blocks, []))

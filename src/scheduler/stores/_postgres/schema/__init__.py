@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL: how they are made, brought up to date, recognised.
+"""The tables in PostgreSQL: how they are made, brought up to date and recognised.
 
 It knows no rows, no nodes and no commits.
 """

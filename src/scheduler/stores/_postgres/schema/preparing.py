@@ -1,4 +1,4 @@
-"""How the tables in PostgreSQL are made, brought up to date, recognised."""
+"""Makes the tables in PostgreSQL, brings them up to date, recognises them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ OLDEST_SERVER: Final = 130_000
 """The first with xid8 and gen_random_uuid() of its own."""
 
 LONGEST_STEP: Final = 600
-"""Seconds that a step of MIGRATIONS may take: some rewrite or index all jobs, of which there may be a million."""
+"""Seconds that a step of MIGRATIONS may take: some rewrite or index all jobs, perhaps a million."""
 
 LONGEST_WAIT: Final = "300ms"
-"""For other locks of a step: renewals wait behind it where it waits for a reader, such as a dump. It is tried again."""
+"""For other locks of a step: renewals wait behind it while it waits for a reader, such as a dump. Then it retries."""
 
 RELATIONS: Final = """
     SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
@@ -26,8 +26,8 @@ RELATIONS: Final = """
 def prepare(connection: Connection, schema: str) -> None:
     """Make the tables in one transaction, or bring them up to date, one step in a transaction.
 
-    Where the tables are up to date, no right to make any is needed. Raises StoreUnusable where the server is too old,
-    or the schema is somebody else's or of a newer version.
+    Tables that are up to date need no right to make any. Raises StoreUnusable where the server is too old, or the
+    schema is another program's or of a newer version.
     """
     check_server(connection)
     with connection.transaction_as(""):
@@ -106,9 +106,9 @@ def _without_right(connection: Connection, schema: str) -> StoreUnusable:
 def _migrate(connection: Connection, schema: str) -> int:
     """Take the next step, or all of them where there are no tables. Return the version of the tables then.
 
-    Nodes of an older version go on beside it. Their commits wait for a step, for each locks its row of `agent` first:
-    so nobody has what the other waits for. Their leases are renewed: EXCLUSIVE lets others read `agent`. So a step that
-    takes seconds alters none of the tables that a renewal reads (test_postgres_schema.py).
+    Nodes of an older version go on meanwhile. Their commits lock their row of `agent` first, so they wait for a step,
+    and neither has what the other waits for. Their leases are renewed: EXCLUSIVE lets others read `agent`. So a step
+    that takes seconds alters no table that a renewal reads (test_postgres_schema.py).
     """
     name = sql.Identifier(schema)
     with connection.transaction_as(""):

@@ -144,7 +144,9 @@ UPDATE {schema}.tick SET owed = true FROM {schema}.job_state
     WHERE tick.job_id = job_state.job_id AND due_us = retry_due_us AND attempt + 1 = retry_attempt
     AND retry_at_us IS NOT NULL AND outcome IN ('crashed', 'cancelled');
 """
-"""What a tick owes stood in its job's place for a retry before: of ticks that a death or a stop has ended."""
+"""Ticks that a death or a stop had cut off were a retry of their job before. Now they say themselves that they are
+owed.
+"""
 
 EXACT: Final = """
 ALTER TABLE {schema}.job_state ADD COLUMN missed_is_exact boolean NOT NULL DEFAULT true;
@@ -152,8 +154,9 @@ UPDATE {schema}.job_state SET missed_is_exact = false
     WHERE job_id IN (SELECT job_id FROM {schema}.tick WHERE error = 'at least')
     OR missed >= 32 AND job_id IN (SELECT id FROM {schema}.job WHERE schedule ~* '[|]| (from|until|except) ');
 """
-"""Which counts of missed ticks are lower bounds was not kept before: those are, of which a record says so, and those of
-schedules that are counted one by one, which ends at 32.
+"""Which counts of missed ticks are lower bounds was not kept before.
+
+They are those with a record that says so, and those of schedules that are counted one by one, up to 32.
 """
 
 SHARING: Final = """
@@ -192,7 +195,7 @@ CREATE TABLE {schema}.shard (
 INSERT INTO {schema}.shard (number) SELECT generate_series(0, 1023);
 CREATE INDEX shard_owner ON {schema}.shard (owner);
 """
-"""Which jobs are whose, where several agents share the store: see stores/_sharing.py."""
+"""Which node has which jobs, in a fleet: see stores/_sharing.py."""
 
 VOTING: Final = """
 ALTER TABLE {schema}.agent ADD COLUMN labels jsonb NOT NULL DEFAULT '{{}}';
@@ -207,7 +210,7 @@ CREATE TABLE {schema}.vote (
 );
 CREATE INDEX vote_due ON {schema}.vote (due_us);
 """
-"""Agents have labels, and vote: see stores/_voting.py."""
+"""Nodes have labels, and vote: see stores/_voting.py."""
 
 REQUESTS: Final = """
 -- What agents ask of those that have the jobs. It stays for some minutes when it is done: a commit may come twice.
@@ -224,13 +227,13 @@ CREATE TABLE {schema}.request (
 CREATE INDEX request_open ON {schema}.request (job_id) WHERE done_at IS NULL;
 CREATE INDEX request_done ON {schema}.request (done_at) WHERE done_at IS NOT NULL;
 """
-"""What agents that share a store ask of each other: see Act."""
+"""Requests of nodes to each other: see Act."""
 
 SKEW: Final = "ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT NULL DEFAULT false;"
-"""By how many seconds an agent's clock is ahead of the server's, and whether that is more than it may be."""
+"""By how many seconds a node's clock is ahead of the server's, and whether that is too much."""
 
 UNSETTLED: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_unsettled boolean NOT NULL DEFAULT false;"
-"""An agent still reads the store, or is about to leave."""
+"""Whether a node still reads the store, or is about to leave."""
 
 KEYED: Final = """
 LOCK TABLE {schema}.change;
@@ -250,15 +253,16 @@ A transaction that began before the step finds the table empty. So the changes o
 """
 
 INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NOT NULL DEFAULT gen_random_uuid();"
-"""What no other agent has or will have. A failover to a standby that knew nothing of an epoch gives it once more."""
+"""Unique for each node. After a failover, a standby that missed an epoch gives it again."""
 
 PAGED: Final = "CREATE INDEX change_pages ON {schema}.change (xid, number);"
-"""A long log of changes is read page by page, in this order: one UPDATE may change a million rows. It takes seconds, in
-which renewals may read the log; the former index goes in the next step, which takes none.
+"""A long log of changes is read page by page, in this order: one UPDATE may change a million rows.
+
+The step takes seconds, in which renewals may read the log. The old index goes in the next step, which takes none.
 """
 
 COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer; DROP INDEX {schema}.change_xid;"
-"""How many connections to the server each agent has, by its own count."""
+"""How many connections to the server each node has, by its own count."""
 
 NUMBERED: Final = "ALTER TABLE {schema}.agent ADD COLUMN session bigint NOT NULL DEFAULT 0;"
 """The number of the connection over which a node commits. Each new connection has a higher one."""

@@ -1,4 +1,4 @@
-"""How do agents share a store? Leases, owners of shards, and who is buried.
+"""How nodes share a store: leases, owners of shards, and burials.
 
 It does not know limits, votes, jobs or schedules.
 """

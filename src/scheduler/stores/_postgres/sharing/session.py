@@ -1,8 +1,8 @@
 """The session over which the lease is renewed, and whose lock tells the other nodes that we live.
 
-Our neighbour waits for that lock, and takes the end of the session for our death. So a session is not closed because
-its server is slow: it is set aside with the question that it was asked, and a second one renews the lease, without the
-lock. Once the first has answered it is used again; if it breaks, the second takes the lock (test_slow_renewals.py).
+Our neighbour waits for that lock, and takes the end of the session for our death. So a slow server does not close the
+session. It is set aside with its unanswered question, and a second one renews the lease, without the lock. Once the
+first has answered it is used again. If it breaks, the second takes the lock (test_slow_renewals.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..table import Row
 from .statements import Presence
 
 PATIENCE: Final = 15
-"""Tenths of a second that the server may be silent for when the lease is renewed: half of what that is worth."""
+"""Tenths of a second for which the server may be silent in a renewal: half of a lease."""
 
 
 class LeaseSession:
-    """Our session, and the one that stands in for it. One thread uses it. `connect` makes a connection to the store.
+    """Our session, and its substitute. One thread uses it. `connect` makes a connection to the store.
 
     `answered` and `asked`, by `now`: when the last statement was sent, and when its answer came.
     """
@@ -42,10 +42,10 @@ class LeaseSession:
         self._closing = Lock()
 
     def ask(self, epoch: int, statement: sql.Composed, said: dict[str, Any]) -> Row:
-        """Ask for one row, as the node of that epoch. `in_session` is said with it."""
+        """Ask for one row, as the node of that epoch. `in_session` is sent with it."""
         connection = self._chosen()
         try:
-            self.in_session = self._presence.show(connection, epoch)  # the others wait for the end of that
+            self.in_session = self._presence.show(connection, epoch)  # the others wait for its end
             self.asked = self._now()
             row = one_row(connection.execute(statement, said | {"in_session": self.in_session}))
         except Silent:
@@ -58,7 +58,7 @@ class LeaseSession:
         return row
 
     def close(self) -> None:
-        """Let go of both. Any thread."""
+        """Close both. Any thread."""
         with self._closing:
             self._closings += 1
             for connection in (self._current, self._aside):
@@ -68,7 +68,7 @@ class LeaseSession:
         self._set_aside(None)
 
     def _chosen(self) -> Connection:
-        """The connection to ask over: ours if it can answer, else the one that stands in for it."""
+        """Return the connection to ask over: ours if it can answer, else its substitute."""
         if self._has_come_back():
             if self._current is not None:
                 self._current.close()
@@ -86,7 +86,7 @@ class LeaseSession:
         return connection
 
     def _made(self) -> Connection:
-        """Make the connection to ask over. If this is closed meanwhile, nobody would close that one."""
+        """Make the connection to ask over, and close it if this is closed meanwhile."""
         closings, connection = self._closings, self._connect()
         with self._closing:
             if self._closings == closings:
@@ -105,7 +105,7 @@ class LeaseSession:
             connection.close()
 
     def _set_aside(self, connection: Connection | None) -> None:
-        """Set it aside, or none any more. While there are two, nobody hears the neighbour over another one."""
+        """Set it aside; None: no longer. While there are two, the neighbour is not heard over another connection."""
         self._aside = connection
         if connection is None:
             self._spare.let_be(self)
@@ -116,7 +116,7 @@ class LeaseSession:
         return "the session that was set aside has answered" if self._has_come_back() else ""
 
     def _has_come_back(self) -> bool:
-        """Whether the session that was set aside has answered. One that is broken is forgotten."""
+        """Whether the session that was set aside has answered. A broken one is forgotten."""
         aside = self._aside
         if aside is None:
             return False

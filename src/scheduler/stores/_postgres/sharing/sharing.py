@@ -1,7 +1,7 @@
-"""Sharing a store in PostgreSQL: leases, owners of shards, and who is buried.
+"""Sharing a store in PostgreSQL: leases, owners of shards, and burials.
 
-Leases stand in a table of their own: a commit holds its agent's row, and one that takes long must cost no lease. They
-are renewed over a connection of their own for the same reason, in one statement that also says who else is there.
+Leases have a table of their own: a commit holds its node's row, and a long one must not cost the lease. For the same
+reason they are renewed over a connection of their own, in one statement that also returns the other nodes.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ from .session import LeaseSession
 from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
-"""Said to all who share the store; with an epoch behind it, `fleet 7`, to one of them: older versions hear both."""
+"""Sent to all nodes of the store; with an epoch after it, `fleet 7`, to one node. (Older versions hear both.)"""
 
 LATEST: Final = 2**63 - 1
 
 FIRST: Final = datetime.min.replace(tzinfo=UTC), 0
-"""Before all requests: when one was asked for, and its number."""
+"""Before all requests: when one was made, and its number."""
 
 AT_A_TIME: Final = 1_000
-"""Jobs that are read with one question."""
+"""Jobs that one statement reads."""
 
 STUCK: Final = 0.2
-"""Seconds that a burial waits for the last commit of who is buried. If the server still waits for more of that commit
-then, it will not come to its end: the process has been stopped, or cut off. What the server is busy with does end. It
-may be the same burial by another agent, and agents that break off each other's burials bury nobody.
+"""Seconds that a burial waits for the last commit of the buried node.
+
+If the server still waits for more of that commit then, it will not end: the process has been stopped, or cut off. What
+the server is busy with does end. It may be the same burial by another node, and two that break each other off bury
+none.
 """
 
 
@@ -61,21 +63,21 @@ class Place(Protocol):
 
     @property
     def incarnation(self) -> UUID | None:
-        """The UUID of this opening: another agent may have its epoch."""
+        """The UUID of this opening: another node may have its epoch."""
 
     @property
     def epoch_now(self) -> int:
         """Our epoch; 0 while it is not open."""
 
     def connect(self, *, only_reads: bool = False) -> Connection:
-        """Connect to it, and to no other that has been put in its place. `only_reads`: also if we have been buried."""
+        """Connect to it, and to no other in its place. `only_reads`: also if we have been buried."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """Open a transaction in which our commits are, too."""
+        """Open a transaction over the connection of our commits."""
 
     @property
     def beside(self) -> Beside:
-        """The connection beside those of the commits and of the lease."""
+        """The connection besides those of the commits and of the lease."""
 
     @property
     def spare(self) -> Spare:
@@ -87,7 +89,7 @@ class Place(Protocol):
 
     @property
     def log(self) -> ChangeLog:
-        """The log of changes, as far as we have been told of it."""
+        """The log of changes, as far as we have read it."""
 
 
 class PostgresSharing:
@@ -114,7 +116,7 @@ class PostgresSharing:
         self.max_skew = max_skew
 
     def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
-        """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
+        """See Sharing."""
         me, seen, session = self._place.epoch, self._place.log.seen, self._session
         clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
         row = self._asked_for_lease({"lease": LEASE, "me": me, "seen": seen, "agent": str(me)} | clock)
@@ -164,7 +166,7 @@ class PostgresSharing:
             raise
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
-        """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended."""
+        """See Sharing."""
         self._check_that_we_can_hear()
         with translated(self._place.where), self._place.spare.hear(self._prepare_to_hear, is_over) as connection:
             connection.execute(self._statements.wait(epoch))
@@ -181,8 +183,9 @@ class PostgresSharing:
             raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
-        """Remove agents whose leases, or sessions, have ended, and give their shards away. Waits for their last
-        commits, which lock their rows, or breaks them off; who has renewed its lease meanwhile stays.
+        """See Sharing. It waits for their last commits, which lock their rows, or breaks them off.
+
+        A node that has renewed its lease meanwhile stays.
         """
         ended = self._ends.ended(epochs, self._now())
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
@@ -211,31 +214,31 @@ class PostgresSharing:
             is_over.set()
 
     def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
-        """Let shards that nobody has be these agents'. Those that are now, once that has been done."""
+        """Give shards without an owner to these nodes. Returns the new owners once that is done."""
         return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values()), None])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
-        """End the sessions for whose locks that one waits for too long, and that wait for their own process."""
+        """End sessions whose locks the burial waits for too long, and that wait for their own process."""
         if is_over.wait(STUCK):
             return
         with suppress(StoreError), translated(self._place.where), self._place.spare.lend() as connection:
-            while not is_over.is_set():  # it may be by the time that we are connected
+            while not is_over.is_set():  # it may be over once we are connected
                 connection.silence = 0
                 connection.execute(self._statements.break_off, [pid])
                 is_over.wait(STUCK)
 
     def claim(self, shards: Sequence[int]) -> list[int]:
-        """Take shards that nobody has. Return those that are ours now."""
+        """See Sharing."""
         said = [number_array(shards), number_array([self._place.epoch] * len(shards)), self._place.incarnation]
         (given,) = self._place.beside.ask_briefly((self._statements.of_shards.give, said))
         return sorted(row[0] for row in given)
 
     def settle(self, *, stays: bool) -> None:
-        """Have a right to shards from now on, or none any more, and let the others look around."""
+        """See Sharing."""
         self._place.beside.ask((self._statements.settle, self._us() | {"is_unsettled": not stays}))
 
     def leave(self) -> None:
-        """Say good-bye."""
+        """See Sharing."""
         with self._place.beside.transaction() as connection, connection.pipeline():
             connection.execute(self._statements.leave, [self._place.epoch, self._place.incarnation])
             if self.last is not None:
@@ -243,12 +246,12 @@ class PostgresSharing:
             self._tell_others(connection)
 
     def is_for_us(self, said: str) -> bool:
-        """Whether that concerns us, which was said with NOTIFY."""
+        """Whether a payload of NOTIFY concerns us."""
         hint, _, epoch = said.partition(" ")
         return hint != HINT or epoch in {"", str(self._place.epoch_now)}
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
-        """Give shards of ours to another agent. The others have nothing to do, and see it when they look next."""
+        """See Sharing. The others see it at their next look."""
         said = self._us() | {"to": to, "shards": number_array(shards)}
         self._place.beside.ask((self._statements.of_shards.hand_on, said))
 
@@ -261,7 +264,7 @@ class PostgresSharing:
         }
 
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
-        """Read what was cut off in these shards, and the jobs that start first: in one transaction, asked at once."""
+        """See Sharing. In one transaction and one round trip."""
         until = LATEST if until_us is None else until_us
         numbers = number_array(shards)
         of_shards = self._statements.of_shards
@@ -280,11 +283,11 @@ class PostgresSharing:
         )
 
     def load(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of these shards, in lists, the soonest starts first."""
+        """See Sharing."""
         return self._load(self._statements.of_shards.ids, shards, are_theirs=True)
 
     def forget_empty(self) -> list[int]:
-        """Remove shards of labels that no job asks for. While these go no job comes into one."""
+        """See Sharing. Meanwhile no job can come into one."""
         asked: dict[str, Any] = {"me": self._place.epoch}
         with self._place.beside.transaction() as connection:
             if not (empty := [row[0] for row in connection.execute(self._statements.of_shards.empty, asked)]):
@@ -294,14 +297,14 @@ class PostgresSharing:
             return [row[0] for row in connection.execute(self._statements.of_shards.forget, asked)]
 
     def load_others(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of all other shards, in lists."""
+        """See Sharing."""
         return self._load(self._statements.of_shards.other_ids, shards, are_theirs=False)
 
     def _load(self, ids: sql.Composed, shards: Sequence[int], *, are_theirs: bool) -> Rows:
-        """Read which jobs these are, and then a page of them after the other, as they are by then.
+        """Read the ids of these jobs, then the rows page by page, each as they are then.
 
-        No transaction lasts for all of it: behind a pooler each keeps a session of the server for as long as it lasts.
-        What others change after the first question, they are told of by the log.
+        No transaction lasts for all of it: behind a pooler it would keep a session of the server. What others change
+        after the first statement comes through the log.
         """
         numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
         (found,) = beside.ask((ids, [numbers]))
@@ -313,32 +316,32 @@ class PostgresSharing:
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
-        """Return the ticks of these shards that are RUNNING."""
+        """See Sharing."""
         return self._ticks(self._statements.of_shards.running, shards)
 
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
-        """Return the ticks of these shards that are owed."""
+        """See Sharing."""
         return self._ticks(self._statements.of_shards.owed, shards)
 
     def read_requests(self, connection: Connection) -> tuple[StoredRequest, ...]:
-        """Read the next page of requests for our jobs, in the order of their age; after the last page the first one."""
+        """Read the next page of requests for our jobs, oldest first; after the last page the first one."""
         asked = [*self._asked_after, number_array(self.begun), self._place.epoch, MOST_REQUESTS]
         rows = connection.execute(self._statements.asked, asked).fetchall()
         self._asked_after = rows[-1][:2] if len(rows) == MOST_REQUESTS else FIRST
         return tuple(StoredRequest(*request) for _, *request in rows)
 
     def reread(self, job_ids: Collection[str]) -> Changes:
-        """Return the rows of these jobs as they are now, in the line of the commits."""
+        """See Sharing. In order with the commits."""
         with self._place.transaction() as connection:
             return self._place.log.reread(connection, job_ids)
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
-        """Return what is known of these requests."""
+        """See Sharing."""
         with self._place.transaction() as connection:
             return [_answer(row) for row in connection.execute(self._statements.answers, [number_array(numbers)])]
 
     def close(self) -> None:
-        """Let go of the session of the lease."""
+        """Close the session of the lease."""
         self._session.close()
         self._can_hear = True
 

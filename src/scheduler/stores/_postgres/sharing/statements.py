@@ -1,4 +1,4 @@
-"""The statements by which agents share a store in PostgreSQL, and who may have it with whom."""
+"""The statements by which nodes share a store in PostgreSQL, and which nodes may have it together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
 ROUND, ROUNDS = "1s", 20
-"""For the end of another's session it is waited in rounds, each with a snapshot of its own; then it is asked anew."""
+"""A wait for the end of another session has rounds, each with a snapshot of its own. Then it begins again."""
 
 
 class SharingStatements:
@@ -74,10 +74,10 @@ class SharingStatements:
         self._set_ends(statements, until_us)
 
     def _set_ends(self, statements: Statements, until_us: sql.SQL) -> None:
-        """Of the ends of sessions, of leases and of nodes."""
+        """Set the statements about the ends of sessions, of leases and of nodes."""
         of = statements.of
         self.wait_for_last = of("SELECT FROM {schema}.agent WHERE epoch = ANY (%s::bigint[]) ORDER BY epoch FOR UPDATE")
-        self.bury = of(  # whoever has renewed its lease while we waited lives, and nobody renews one from here on
+        self.bury = of(  # a node that renewed its lease while we waited lives, and none can renew from here on
             "DELETE FROM {schema}.agent USING (SELECT epoch FROM {schema}.lease WHERE epoch = ANY (%s::bigint[])"
             " AND (until < clock_timestamp() OR in_session AND epoch = ANY (%s::bigint[]) AND {is_free}"
             " OR (epoch, {until_us}) IN (SELECT * FROM unnest(%s::bigint[], %s::bigint[]))) ORDER BY epoch FOR UPDATE)"
@@ -102,9 +102,9 @@ class SharingStatements:
         )
 
     def wait(self, epoch: int) -> sql.Composed:
-        """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
+        """Return the statement that waits for the end of a node's session. Errors that it catches are not logged.
 
-        It commits after each round: what is newer than the oldest snapshot is not cleaned up (test_sharing.py).
+        It commits after each round: what is newer than the oldest snapshot is not vacuumed (test_sharing.py).
         """
         text = (
             "DO $body$ BEGIN FOR number IN 1..{rounds} LOOP"
@@ -115,11 +115,11 @@ class SharingStatements:
 
 
 def make_way(connection: Connection, statements: SharingStatements, where: str, *, shared: bool) -> None:
-    """Let a new agent have the store: for itself, which takes it over from who had it so; or beside others.
+    """Admit a new node. Exclusive: it takes over from the previous owner. Shared: it joins the others.
 
-    Raises StoreUnusable if living agents have it in the other way. One that shares it has a lease. Whether one that has
-    it for itself lives is seen where it holds a lock (`Presence`); elsewhere, and of versions that held none, it
-    cannot be told from one that has stopped: then the store is taken over, and it hears of that with its next commit.
+    Raises StoreUnusable if living nodes have it in the other way. A node that shares it has a lease. A node that has it
+    for itself shows that it lives by a lock (`Presence`). Without such a lock, as in older versions, it cannot be told
+    from a stopped node. Then the store is taken over, and the old node learns of it with its next commit.
     """
     if shared:
         found, why = connection.execute(statements.unshared).fetchone(), "an agent has it for itself"
@@ -127,19 +127,18 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
         found, why = connection.execute(statements.others).fetchone(), "agents share it"
     if found is not None:
         raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
-    # Either waits for a commit of theirs that is under way.
+    # Either waits for a commit of theirs in flight.
     connection.execute(statements.forget_unshared if shared else statements.forget)
 
 
 def check_ours(
     connection: Connection, who: Cursor, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
 ) -> None:
-    """Raise StoreTakenOver if we have this store no more that was opened, StoreUnusable if it is another one.
+    """Raise StoreTakenOver if we no longer have the store that was opened, StoreUnusable if it is another one.
 
-    `who`: the answer to the statement of that name.
-
-    A store that agents share may know nothing of one that has joined: its server was replaced by a standby, which did
-    not follow to the end. Then it joins again. One that has the store for itself cannot tell that from an old copy.
+    `who`: the answer to the statement of that name. A shared store may not know a node that has joined: a standby that
+    did not follow to the end has replaced its server. Then the node joins again. A node with a store for itself cannot
+    tell that from an old copy.
     """
     instance, epoch, is_ours, name, pid = one_row(who)
     connection.note_pid(pid)
@@ -153,7 +152,7 @@ def check_ours(
 
 
 class Presence:
-    """A lock of one agent that is held for as long as a session lasts, by which others see that the agent lives."""
+    """A lock that a node holds as long as a session lasts, and by which others see that it lives."""
 
     def __init__(self, statements: SharingStatements) -> None:
         self._statements = statements
@@ -161,8 +160,10 @@ class Presence:
         self._is_direct = self._is_held = False
 
     def show(self, connection: Connection, epoch: int) -> bool:
-        """Hold the lock over this connection, if we do not yet. False: the session is not ours, or another has it: our
-        last one may go on for a while where the server has not noticed that we have gone.
+        """Hold the lock over this connection, if not held yet.
+
+        False: the session is not ours, or another has the lock. (Our last one may go on for a while where the server
+        has not noticed its end.)
         """
         if connection is not self._shown_over:
             self._is_held, self._is_direct = False, connection.is_direct()

@@ -1,7 +1,7 @@
-"""How does somebody audit the tables of a store who is no agent? One visit, over a connection of its own.
+"""Visits: a visitor, which is no node, audits the tables of a store over a connection of its own.
 
-It does not know agents, jobs or schedules: it says which rows are doubted, and hands on the question. It lives on the
-thread of whoever visits.
+It does not know nodes, jobs or schedules: it says which rows are doubtful, and passes the question on. Lives on the
+visitor's thread.
 """
 
 from .fleet import read_fleet

@@ -1,4 +1,4 @@
-"""The server of a store, and its standbys: what would a failover lose."""
+"""The server of a store and its standbys: what a failover would lose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDBYS: Final = sql.SQL("""
         (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid IS NOT NULL)
     ORDER BY 1
 """)
-"""All that receive its log, but for backups and logical subscribers. A role without pg_monitor sees their number."""
+"""The receivers of its log, except backups and logical subscribers. A role without pg_monitor sees their number."""
 
 
 def read_server(reader: Connection) -> StoreServer:

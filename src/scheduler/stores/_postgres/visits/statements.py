@@ -34,7 +34,8 @@ class VisitStatements:
             until_us=until_us,
         )
         self.tell = sql.SQL("SELECT pg_notify(%s, %s)")
-        # A job may be kept from its start by the pause of a tag. It is not doubted then, and one too few does no harm.
+        # The pause of a tag may keep a job from its start. Such a job is not doubtful, and missing a doubtful one does
+        # no harm.
         is_planned = of(
             "job.paused IS NULL AND NOT EXISTS (SELECT FROM {schema}.pause WHERE scope = {everything}"
             " OR position(to_json(substr(scope, 5))::text IN job.tags) > 0)",

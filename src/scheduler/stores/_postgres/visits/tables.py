@@ -1,4 +1,4 @@
-"""Whether the tables of a store are there, for those who make none; and where they are instead."""
+"""Whether the tables of a store are there, for readers that make none; and where they are instead."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ HOLDING: Final = """
 
 
 def check_made(connection: Connection, schema: str) -> None:
-    """Raise StoreUnusable unless the tables are there, as this version knows them; NoTables if there are none. Makes
-    nothing, in the transaction that is open.
+    """Raise StoreUnusable unless the tables are there, as this version knows them; NoTables if there are none.
+
+    Makes nothing, in the open transaction.
     """
     check_server(connection)
     version = version_of(connection, schema)

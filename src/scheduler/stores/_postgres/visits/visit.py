@@ -18,12 +18,13 @@ from .statements import VisitStatements
 from .tables import check_made
 
 MOST: Final = 1_000
-"""Jobs that are doubted in one part, and no more: the next audit finds the others."""
+"""The most doubtful jobs of one part: the next audit finds the others."""
 
 
 class PostgresVisit:
-    """A visit over one connection. `name`: of the schema, which is the channel of its agents, too. Raises StoreUnusable
-    unless the tables are there.
+    """A visit over one connection. Raises StoreUnusable unless the tables are there.
+
+    `name`: of the schema, which is also the channel of its nodes.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class PostgresVisit:
 
     @property
     def epoch(self) -> int:
-        """0: a visitor is no agent."""
+        """0: a visitor is no node."""
         return 0
 
     @property
@@ -49,12 +50,12 @@ class PostgresVisit:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Open a transaction. Its changes are made by hand, as agents see it."""
+        """Open a transaction. Nodes see its changes as made by hand."""
         with self._connection.transaction_as(""):
             yield self._connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:  # noqa: ARG002 - all are alike
-        """Open the same: nobody is held."""
+        """Open the same: a visitor has no row to hold."""
         return self.transaction()
 
     def now_us(self) -> int:
