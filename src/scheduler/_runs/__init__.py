@@ -1,8 +1,7 @@
-"""Runs: what becomes of a tick that is due. The overlap rule, room, the user's code with its subtasks, one outcome, and
-what follows it.
+"""Runs: from a due tick to its outcome. The overlap rule, room, the user's code with its subtasks, and what follows.
 
-It knows the pool and the queue, and no thread but the loop's; of a store it knows only that a mark has to be durable
-before a run begins. How a run ended is decided in `Run.outcome`, and acted on in `Completion.record`.
+It knows the pool, the queue and the loop's thread. Of a store it knows only that a mark must be durable before a run
+begins. `Run.outcome` decides how a run ended, `Completion.record` acts on it.
 """
 
 from .bundles import RunBundle

@@ -1,12 +1,11 @@
-"""Runs that are due together, or the subtasks of one task, as one piece of work.
+"""Bundles: runs that are due together, or the subtasks of one task, as one piece of work.
 
-Most of them are short `async def`s that never wait, or wait once for the network, and what a pool does for a piece of
-work costs more than such a one does itself. So what needs no named limit shares a place in the pool: a worker begins
-one after another. As soon as one has to wait, it leaves with the unit that they share, and the rest asks for another.
+Most are short `async def`s that wait never or once, and cost less than a pool does for a piece of work. So work without
+named limits shares a unit of the pool: a worker begins one after another. A piece that has to wait leaves with the
+unit, and the rest asks for another.
 
-The loops over runs and over subtasks are written out, each with the way of its commonest case: a task that has nothing
-to it but its code, never waits, and returns None. Whatever differs from that goes the way of `open` and `close`, by
-which it would have gone alone.
+The loops over runs and over subtasks are written out for the commonest case. That is a task with nothing but its code,
+which never waits and returns None. All other work goes through `open` and `close`, as it would alone.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from .subtask_work import SubtaskWork
 logger = getLogger(__name__)
 
 HEAD_START: Final = 60.0
-"""Seconds by which subtasks go before entries that were due when their run was: jobs that have begun finish first.
+"""Seconds by which subtasks go before entries that were due with their run: jobs that have begun finish first.
 
-Counted from the run, so that they keep it however long the others wait; and bounded, so that those of later runs
-do not keep an entry from a limit for ever.
+Counted from the run, so they keep it however long other work waits. Bounded, so that subtasks of later runs cannot keep
+an entry from a limit for ever.
 """
 
 _belongs_to: Final = RUN.set
@@ -42,17 +41,17 @@ class RunsOwner(Owner, Protocol):
     """The owner of bundles of runs."""
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """Count a run that has ended, with nothing to it but its entry task, which returned None."""
+        """Count a run that had nothing but its entry task, which returned None."""
 
     def begun(self, run: Run) -> None:
-        """This one has left its bundle, and goes on or ends by itself."""
+        """Note that a run has left its bundle, and goes on or ends by itself."""
 
     def emptied(self, bundle: RunBundle) -> None:
-        """None of its runs is left."""
+        """Note that none of its runs is left."""
 
 
 def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskBundle | SubtaskWork]:
-    """The places in the pool that the new subtasks of a run need, in their order. `context`: their parent's."""
+    """Return the work that the new subtasks of a run make, in their order. `context`: their parent's."""
     due = run.due - HEAD_START
     special = {id(each) for each in subtasks if each.call is not awaited or each.needs or each.timeout is not None}
     if not special:
@@ -77,19 +76,19 @@ class RunBundle(RunPlace):
         super().__init__((), priority, due)
         self._owner = owner
         self.left: deque[Run] = deque()
-        """Those that have not begun. Another thread may copy it."""
+        """The runs that have not begun. Another thread may copy it."""
         self._moved: dict[Run, float] | None = None
-        """Who has come to stand for a newer tick, with the due time by which it keeps its place in the line."""
+        """Runs that now stand for a newer tick, with the due time that keeps their position."""
 
     def __len__(self) -> int:
         return len(self.left)
 
     @property
-    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
+    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # the next run's
         return self.left[0].job.func if self.left else None
 
     def keep_place(self, run: Run) -> None:
-        """Remember where a run stands that is about to stand for a newer tick."""
+        """Note the position of a run that is about to stand for a newer tick."""
         if self._moved is None:
             self._moved = {}
         self._moved.setdefault(run, run.due)
@@ -137,7 +136,7 @@ class RunBundle(RunPlace):
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this run's outcome
                 try:
                     return self._leaves(Detached(run, context, running, error=exc), worker)
-                finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+                finally:  # the exception holds this frame by its traceback; the frame must not hold these in turn
                     del self, left, run, job, context, running, next_run
             if worker.is_cancelled or cancelling():
                 return self._leaves(Detached(run, context, running, value=value), worker)
@@ -152,19 +151,19 @@ class RunBundle(RunPlace):
                 logger.exception("the end of a run of job %r could not be handled", job.id)
             run.context = None
             if run.subtasks:
-                break  # those of what has started go first
+                break  # subtasks of what has started go first
         workers.current = None
         self._settle()
         return None
 
     def stand(self) -> bool:
-        """Rank the bundle where its oldest run is by now. False: all of it has been cancelled."""
+        """Rank the bundle by its oldest run. False: all of its runs have been cancelled."""
         self._moved = None
         self._rank_rest()
         return bool(self.left)
 
     def dissolve(self) -> list[Run]:
-        """Let each run go on its own way."""
+        """Empty the bundle and return its runs."""
         runs = list(self.left)
         self.left.clear()
         for run in runs:
@@ -172,7 +171,7 @@ class RunBundle(RunPlace):
         return runs
 
     def take_out(self, run: Run) -> bool:
-        """Take out a run that will not begin here. False: it has begun."""
+        """Remove a run that will not begin here. False: it has begun."""
         if run not in self.left:
             return False
         self.left.remove(run)
@@ -187,7 +186,6 @@ class RunBundle(RunPlace):
             run.drop()
 
     def _leaves(self, begun: Detached, worker: Runner) -> Detached:
-        """One leaves, with the unit."""
         assert isinstance(begun.work, Run)
         begun.work.worker = worker
         self._has_begun(begun.work, begun.context)
@@ -200,7 +198,6 @@ class RunBundle(RunPlace):
         self._owner.begun(run)
 
     def _rank_rest(self) -> None:
-        """The rest stands where its oldest does."""
         if self.left:
             oldest = self.left[0]
             self.due = oldest.due if self._moved is None else self._moved.get(oldest, oldest.due)
@@ -209,12 +206,12 @@ class RunBundle(RunPlace):
         if self.left:
             self._rank_rest()
         else:
-            self._moved = None  # they hold this by their `bundle`, and garbage in a circle waits for the collector
+            self._moved = None  # its runs hold this by their `bundle`, and garbage in a circle waits for the collector
             self._owner.emptied(self)
 
 
 def on_their_own(held: Iterable[Run | RunBundle]) -> list[Run]:
-    """The runs in their order, out of their bundles."""
+    """Return the runs in their order, out of their bundles."""
     runs: list[Run] = []
     for each in held:
         runs += each.dissolve() if isinstance(each, RunBundle) else [each]
@@ -224,8 +221,8 @@ def on_their_own(held: Iterable[Run | RunBundle]) -> list[Run]:
 class SubtaskBundle(Bundle):
     """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
 
-    It stands among the run's `subtasks` for those that have not begun and for the one that runs now. Only who has to
-    wait, or has failed, gets a SubtaskWork.
+    It is one of the run's `subtasks`, for its subtasks that have not begun and for the running one. Only a subtask that
+    has to wait, or has failed, gets a SubtaskWork.
     """
 
     __slots__ = ("left", "run")
@@ -243,7 +240,7 @@ class SubtaskBundle(Bundle):
         return self.run.job
 
     @property
-    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
+    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # the next subtask's
         return self.left[0].func if self.left else None
 
     def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901 - as said above
@@ -251,7 +248,7 @@ class SubtaskBundle(Bundle):
         fresh = (workers.context if base is None else base).copy
         monotonic, cancelling, next_subtask = workers.monotonic, worker.cancelling, left.popleft
         workers.current = self
-        workers.steps += 1  # this is not what a watchdog has seen here in an earlier slice
+        workers.steps += 1  # a watchdog must tell this slice from an earlier one
         habit_of, is_quiet, first = workers.habits.of, False, left[0] if left else None
         known: Any = None
         now = monotonic()
@@ -278,7 +275,7 @@ class SubtaskBundle(Bundle):
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this subtask's outcome
                 try:
                     return self._leaves(workers, worker, subtask, context, running, error=exc)
-                finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+                finally:  # the exception holds this frame by its traceback; the frame must not hold these in turn
                     del self, left, base, fresh, subtask, context, running, next_subtask
             if worker.is_cancelled or cancelling():
                 return self._leaves(workers, worker, subtask, context, running, value=value)
@@ -293,7 +290,7 @@ class SubtaskBundle(Bundle):
     def drop(self) -> None:
         self.left.clear()
         self._end()
-        self.context = None  # the line in which it stood may keep it for long
+        self.context = None  # its line may keep the bundle for long
         del self.run
 
     def _take(self, value: Any, context: Context) -> None:
@@ -304,7 +301,6 @@ class SubtaskBundle(Bundle):
             logger.exception("the end of a subtask of job %r could not be handled", self.job.id)
 
     def _end(self) -> None:
-        """None is left. Nor is one that runs."""
         try:
             self.run.let_go(self)
             self.run.task_ended(None, None, None)
@@ -320,7 +316,7 @@ class SubtaskBundle(Bundle):
         running: Coroutine[Any, Any, Any] | None = None,
         **state: Any,
     ) -> Detached:
-        """One leaves, with the unit. `state`: how far it has come, as in Detached."""
+        """Detach a subtask, with the unit. `state`: how far it has come, as in Detached."""
         return Detached(self._moves_out(workers, worker, subtask, context), context, running, **state)
 
     def _moves_out(self, workers: Host, worker: Runner, subtask: Subtask, context: Context) -> SubtaskWork:

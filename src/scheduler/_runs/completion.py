@@ -1,6 +1,6 @@
-"""The end of a run that was more than a plain success: counted, followed by what its job's policy says, and told.
+"""The end of a run that was more than a plain success: it is counted, followed up, and told.
 
-The outcome is decided in `Run.outcome`, and acted on here; what a failure is followed by is decided in `after_run`.
+`Run.outcome` decides the outcome, `after_run` what follows a failure; this file does it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = getLogger(__name__)
 
 
 class Running(Protocol):
-    """Whose ends they are."""
+    """The owner of the runs that end."""
 
     queue: TimerQueue
     timeline: Timeline
@@ -38,32 +38,31 @@ class Running(Protocol):
     is_on_demand: bool
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
-        """The job's next attempt is due."""
+        """Start the job's next attempt, which is due."""
 
 
 def count_begin(run: Attempt) -> None:
-    """Count a run that has begun. One of a stored job has been counted as a run when it was marked."""
+    """Count a run that has begun. A run of a stored job was counted when it was marked."""
     run.is_counted = True
     run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.add(run.lateness)
 
 
 def uncount_begin(run: Attempt) -> None:
-    """Take back the count of a run that has not begun after all."""
     run.is_counted = False
     run.job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.take_back(run.lateness)
 
 
 def count_what_runs(job: Job) -> None:
-    """The job is about to change: what has begun counts as what it is now."""
+    """Count the begun runs of a job that is about to change as runs of its old definition."""
     for run in job.runs:
         if run.started is not None and not run.is_counted:
             count_begin(run)
 
 
 def task_of(job: Job) -> str:
-    """The name of the job's task, for a log: that in the store, or its function's own."""
+    """Return the name of the job's task, for a log: the name in the store, or its function's own."""
     return job.task or str(getattr(job.func, "__qualname__", type(job.func).__qualname__))
 
 
@@ -124,7 +123,7 @@ class Completion:
             self._marks.keep_end(run, record)
 
     def _is_owed(self, run: Run) -> bool:
-        """Whether it was cut off by a stop, and the next scheduler is to try its tick again."""
+        """Whether a stop cut the run off, and the next scheduler must try its tick again."""
         return run.cause is Cause.STOPPED and is_owed_by(run.job)
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
@@ -146,18 +145,18 @@ class Completion:
         return after_run(outcome, failures, job.policy, next_start_in, self._random(), interval=seconds)
 
     def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
-        """Do what was decided. Seconds to the retry, if there is one."""
+        """Do what was decided. Returns the seconds to the retry, if there is one."""
         job = run.job
         if verdict.disable is not None:
             logger.warning("job %r does not start until it is resumed: %s", job.id, verdict.disable)
             self._pausing.pause(job, verdict.disable)
         if job.is_due_by_hand:
-            verdict = Verdict()  # that start stands in for a retry
+            verdict = Verdict()  # the start set by hand replaces a retry
         if job.task is not None and self._is_owed(run):
-            return 0.0  # by whoever starts next
+            return 0.0  # by the scheduler that starts next
         if verdict.retry_in is None or job.is_removed or job.is_paused or (self._runs.is_stopping and job.task is None):
             return None
-        if job.again is not None:  # of a run beside this one
+        if job.again is not None:  # of another run of the job
             return None
         job.again = NextAttempt(partial(self._runs.start_again, job), run.due_us, run.attempt + 1)
         with suppress(LifecycleError):  # the queue has stopped: it is only remembered
@@ -165,7 +164,7 @@ class Completion:
         return verdict.retry_in
 
     def answer_success(self, run: Run, now: float) -> None:
-        """Tell who has asked for a plain run that has succeeded."""
+        """Answer the callers that asked for a plain run, which has succeeded."""
         assert run.started is not None
         ended = now + self._timeline.offset
         answer(run.job, run.due_us, _end_of(run, SUCCEEDED, ended=ended, duration=now - run.started))
@@ -179,7 +178,7 @@ class Completion:
             self.miss_run(run, reason)
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
-        """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
+        """Account for a waiting run that will not begin. Another attempt at a failed tick is no missed tick."""
         if isinstance(run, MarkedRun) and (
             (reason is MissedReason.STOPPED and self._is_left_due(run)) or self._owing.keeps(run, reason)
         ):

@@ -9,7 +9,7 @@ from .._values import Cause
 
 
 class Deadline(Alarm):
-    """The end of a run's time, `seconds` from when it is armed."""
+    """The end of a run's time, `seconds` after it is armed."""
 
     __slots__ = ("run", "seconds")
 
@@ -19,12 +19,12 @@ class Deadline(Alarm):
         self.seconds = seconds
 
     def let_go(self) -> None:
-        """Forget the run: the heap may keep a cancelled entry until its time comes, and is to keep nothing else."""
+        """Forget the run: the heap may keep a cancelled entry until its time, and must keep nothing else."""
         self.run = None
 
 
 class Timeout(Deadline):
-    """The run, or one of its subtasks, has taken too long: it is cancelled, unless it is already."""
+    """The run, or one of its subtasks, has taken too long: cancel it."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class Timeout(Deadline):
 
 
 class GiveUp(Deadline):
-    """The run has been cancelled and goes on all the same: it is given up."""
+    """The run has been cancelled and goes on all the same: give it up."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
-"""Between room and begin: a run of a stored job is held until it is durable that it begins.
+"""Between room and begin: a run of a stored job is held until its mark is durable.
 
-While the store does not work the runs that wait for it step aside: they hand back their room, so that those that need
-no store, and the subtasks of what runs, go on. Runs of a task that goes without the store begin all the same. Such a
-run has no mark: its record is made at its end, with a fence of its own, and waits for the store (docs/decisions/0039).
+While the store does not work, waiting runs step aside: they hand back their room. Jobs without a store and subtasks of
+running jobs use it. Runs of a task that goes without the store begin all the same. Such a run has no mark. Its record,
+with a fence of its own, is made at its end and waits for the store (docs/decisions/0039).
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ PATIENCE: Final = 0.5
 """Seconds for which a run that may go without the store waits for its mark."""
 
 MOST_KEPT: Final = 50_000
-"""Records of ends that wait for the store. Of what ends without a mark beyond that, each job has one record."""
+"""Records of ends that wait for the store. Beyond that, a job's further runs without a mark share one record."""
 
 
 class Marks:
-    """The marks of one scheduler's runs."""
-
     def __init__(self, pool: TaskPool, timeline: Timeline, journal: Journal, queue: TimerQueue) -> None:
         self._pool = pool
         self._journal = journal
@@ -42,43 +40,45 @@ class Marks:
         self._queue = queue
         self._aside: set[Attempt] = set()
         self._held: list[Attempt] = []
-        """Runs whose marks were asked for while the store did not work, for one turn."""
+        """Runs whose marks were asked for in this turn, while the store did not work."""
         self._is_store_down = False
         self._is_store_slow = False
         self._goes_without: Callable[[str], bool] = _no_task_goes
         self._waits = False
         self._waiting: deque[tuple[float, Attempt]] = deque()
-        """Runs that may go without the store, and when they have waited long enough for their marks."""
+        """Runs that may go without the store, and until when they wait for their marks."""
         self._is_watching = False
         self.without: set[int] = set()
         """Fences of runs that have begun without a mark, and whose records are not durable."""
         self._is_alone: Callable[[], bool] = _is_alone
         self._are_ours: Callable[[], bool] | None = None
         self._in_doubt: list[Attempt] = []
-        """Runs that had room, and marks, when it was not known whether their jobs are still ours."""
+        """Runs with room and marks whose jobs may be another node's."""
         self._stays: Callable[[Job], bool] = _none_stays
         self._staying: list[Attempt] = []
-        """Runs that have found room, and hand it back, for one turn."""
+        """Runs that have found room in this turn, and hand it back."""
 
     def rely_on(self, are_ours: Callable[[], bool], is_alone: Callable[[], bool]) -> None:
-        """Let runs begin only while that says that the jobs are ours. `is_alone`: whether no other node could have them
-        by now: only then may a run go without the store.
+        """Let runs begin only while `are_ours()` says that their jobs are ours.
+
+        `is_alone`: whether no other node could have them now. Only then may a run go without the store.
         """
         self._are_ours = are_ours
         self._is_alone = is_alone
 
     def let_go_without(self, goes: Callable[[str], bool], *, waits: bool) -> None:
-        """Let runs of tasks begin of which that says so, by their names, though the store does not answer. `waits`: it
-        may fall silent.
+        """Let runs begin though the store does not answer, if `goes` says so of their task's name.
+
+        `waits`: the store may fall silent.
         """
         self._goes_without, self._waits = goes, waits
 
     def store_is_anothers(self) -> None:
-        """Let no run go without the store any more: whoever has it by now has our jobs."""
+        """Let no run go without the store any more: another node has it, and may have our jobs."""
         self._goes_without = _no_task_goes
 
     def is_in_doubt(self, run: Attempt) -> bool:
-        """Whether the run's job may be another agent's by now. Then the run is kept until `settled`."""
+        """Whether the run's job may be another node's. Such a run is kept until `settled`."""
         if self._are_ours is None or run.goes_without or self._are_ours():
             return False
         if self._begins_now(run):
@@ -88,20 +88,20 @@ class Marks:
         return True
 
     def settled(self) -> None:
-        """The jobs are still ours: what was kept may begin."""
+        """Let the runs that were in doubt begin: their jobs are still ours."""
         if self._in_doubt:
             runs, self._in_doubt = self._in_doubt, []
             self._pool.let_begin(runs)
 
     def let_stay(self, stays: Callable[[Job], bool]) -> None:
-        """Mark no run that waits while that says so of its job, which is about to go to another agent."""
+        """Mark no waiting run of a job while `stays` says that it is about to go to another node."""
         self._stays = stays
         back = [run for run in self._aside if not run.is_held and not stays(run.job)]
         self._aside.difference_update(back)
         self._submit(back)
 
     def mark(self, run: Attempt) -> bool:
-        """Let the mark of a run that has room be committed. False: the run begins without it."""
+        """Have the mark of a run with room committed. False: the run begins without it."""
         if self._stays(run.job):
             if not self._staying:
                 self._queue.push(AT_ONCE, self._hand_back_room)
@@ -120,14 +120,14 @@ class Marks:
         return True
 
     def _watch(self, run: Attempt) -> None:
-        """Let a run begin without its mark once it has waited for that for long enough."""
+        """Let a run begin without its mark once it has waited for PATIENCE."""
         self._waiting.append((self._queue.clock.monotonic() + PATIENCE, run))
         if not self._is_watching:
             self._look_at(self._waiting[0][0])
 
     def _look_at(self, when: float) -> None:
         self._is_watching = True
-        with suppress(LifecycleError):  # the loop has ended, and nothing begins any more
+        with suppress(LifecycleError):  # the loop has ended, and no run begins any more
             self._queue.push(when, self._look)
 
     def _look(self) -> None:
@@ -148,7 +148,7 @@ class Marks:
         return run.job.task is not None and self._goes_without(run.job.task) and self._is_alone()
 
     def _mark_without(self, run: Attempt) -> None:
-        """Let a run begin without a mark. If there is no room for its record, it belongs to those before it."""
+        """Begin a run without a mark. If its record has no room, it joins the record of earlier runs."""
         last_missed, job = self._journal.pending.last_missed, run.job
         before = last_missed.get(job) if self._is_full else None
         self._journal.mark(run)
@@ -161,14 +161,13 @@ class Marks:
         return len(self._journal.pending.ended) >= MOST_KEPT
 
     def _go_without(self, run: Attempt) -> None:
-        """Let a run begin without its mark. One that is on its way may be durable: then the end finds it."""
+        """Begin a run without its mark. If the mark was sent, it may be durable: then the end finds it."""
         assert isinstance(run, MarkedRun)
         run.goes_without = True
         self._journal.pending.marks.pop(run, None)
         self.without.add(run.fence_number)
 
     def keep_end(self, run: Attempt, record: StoredTick) -> None:
-        """Note the record of a run that has ended."""
         if run.goes_without and not run.is_sent and self._is_full:
             self.without.discard(run.fence_number)
             self._journal.missed(run.job, missed_tick(run.job.id, run.due_us, run.due_us, 1, NOT_STORED))
@@ -178,14 +177,14 @@ class Marks:
         self._journal.ended(run.job, record)
 
     def stored(self, ended: Collection[StoredTick], stale: Collection[StoredTick]) -> None:
-        """Take note that these ends are durable, apart from those that were not taken."""
+        """Note that these ends are durable, except the stale ones."""
         if self.without:
             self.without.difference_update(tick.fence for tick in ended if tick not in stale)
 
     def leave_due(self, run: MarkedRun) -> bool:
-        """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
+        """Leave the tick of a run that has not begun to the next scheduler, at a stop.
 
-        False: it is too late for that, because a mark of it may be durable.
+        False: it is too late, because its mark may be durable.
         """
         if run.is_held and not self._journal.withdraw(run):
             return False
@@ -195,14 +194,14 @@ class Marks:
         return True
 
     def withdraw(self, work: Work) -> bool:
-        """Whether it had stepped aside; if so it does not come back."""
+        """Withdraw work that had stepped aside. False: it had not."""
         if work in self._aside:
             self._aside.discard(work)
             return True
         return False
 
     def committed(self, runs: Iterable[Attempt]) -> None:
-        """These may begin; those that have stepped aside as soon as they have room again."""
+        """Begin these runs. A run that has stepped aside begins as soon as it has room again."""
         runs = [run for run in runs if not run.goes_without]
         for run in runs:
             run.mark_is_durable()
@@ -223,13 +222,13 @@ class Marks:
         self._pool.submit(*back)
 
     def refused(self, run: Attempt) -> None:
-        """Its tick has a record.
+        """Drop a run whose tick has a record, or give its tick another name.
 
-        If the clock was set back the same instants come once more, and whoever starts at them has a tick of its own:
-        the first free microsecond after the due instant. (So does the record of one that was dropped meanwhile: see
+        If the clock was set back, the same instants come again. A run of such an instant gets a tick of its own: the
+        first free microsecond after the due instant. (So does the record of a run that was dropped meanwhile: see
         Journal.unmark.)
         """
-        if run.is_over or run.goes_without:  # its end will be refused too, and gets another name then
+        if run.is_over or run.goes_without:  # its end will be refused too, and is renamed then
             return
         has_been = self._timeline.us(run.due, steady=False) <= self._timeline.furthest_us
         if has_been and run.attempt == 1 and run.cause is None:
@@ -242,7 +241,7 @@ class Marks:
         self._drop(run, HAS_RECORD)
 
     def lost(self, run: Attempt) -> None:
-        """The store cannot take its mark, now or ever."""
+        """Drop a run whose mark the store can never take."""
         if not (run.is_over or run.goes_without):
             self._drop(run, NOT_STORED)
 
@@ -250,22 +249,22 @@ class Marks:
         run.mark_is_refused(reason)
 
     def store_down(self, runs: Iterable[Attempt]) -> None:
-        """The store does not work: these wait for it."""
+        """Let these runs wait aside: the store does not work."""
         self._is_store_down = True
         self._held.extend(self._let_go(runs))
         self._step_aside()
 
     def store_is_slow(self, runs: Iterable[Attempt]) -> None:
-        """The store has not answered for a moment: of those that wait for it, those begin that may go without."""
+        """Begin those of these runs that may go without the store, which has not answered for a moment."""
         self._is_store_slow = True
         self._let_go(runs)
 
     def store_up(self) -> None:
-        """The store works: from now on runs wait for it in their places."""
+        """The store works: runs wait for it in their places again."""
         self._is_store_down = self._is_store_slow = False
 
     def _let_go(self, runs: Iterable[Attempt]) -> list[Attempt]:
-        """Let those of these, and of those in doubt, begin that may go without the store. The others of these."""
+        """Begin the runs that may go without the store, runs in doubt included. Returns the others of `runs`."""
         runs = [run for run in runs if not run.goes_without]
         going = [run for run in (*runs, *self._in_doubt) if not run.is_over and self._may_go(run)]
         for run in going:
@@ -285,7 +284,7 @@ class Marks:
             self.step_aside(held)
 
     def step_aside(self, runs: Iterable[Attempt]) -> None:
-        """Let these hand back their room until their marks are durable, which may take long, or else go without."""
+        """Hand back the room of runs until their marks are durable. Runs that may go without begin instead."""
         self._hand_back(self._let_go(runs))
 
     def _hand_back(self, runs: Iterable[Attempt]) -> None:
@@ -293,7 +292,7 @@ class Marks:
 
 
 def _in_place_of_an_attempt(ended: list[StoredTick], record: StoredTick) -> StoredTick:
-    """Take out the record of an earlier attempt at the tick, if it still waits. The record that stands for both."""
+    """Return the record, in place of a waiting record of an earlier attempt at the tick."""
     tick = record.job_id, record.due_us
     place = next((place for place, each in enumerate(ended) if (each.job_id, each.due_us) == tick), None)
     return record if place is None else record._replace(fence=ended.pop(place).fence)

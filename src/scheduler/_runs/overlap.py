@@ -1,9 +1,9 @@
 """The overlap rules: a tick comes while an earlier run of its job has not ended.
 
-Ticks may wait: in the pool for room, which has one of them at a time in the form of a run that can still be exchanged,
-and in the job's backlog for the end of a run. When one too many waits it is always the oldest that goes, and those that
-wait for room begin in their order, because all of them ask for what the job needs by now (`Runs.ask_anew`). So what
-waits are the newest ticks, without holes, and the oldest of them stands for all: that is what a store is told.
+Ticks may wait in two places. In the pool a tick waits for room, as a run that can still stand for another tick. In the
+job's backlog it waits for the end of a run. When too many wait, the oldest goes. Runs that wait for room begin in their
+order, because all ask for the job's present needs (`Runs.ask_anew`). So the waiting ticks are the newest, without
+holes, and a store is told only the oldest.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Tick = tuple[int, int]
 
 
 def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: int) -> bool:
-    """Whether a tick may run now although the job has a run; if not, it waits or something is missed here."""
+    """Whether a tick may run now although the job has a run. If not, it waits, or a tick is missed here."""
     overlap = job.policy.overlap
     if job.threads:
         job.threads = [thread for thread in job.threads if not thread.has_ended] or None
     if not job.runs and not job.threads:
         return True
-    if overlap is Overlap.ALLOW and has_place(job) and not job.backlog:  # older ones go first
+    if overlap is Overlap.ALLOW and has_place(job) and not job.backlog:  # older ticks go first
         return True
     waiting = _waiting(job)
     room = _backlog_room(job)
@@ -49,14 +49,14 @@ def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: i
 
 
 def has_place(job: Job) -> bool:
-    """Whether a run may begin beside those that the job has."""
+    """Whether the job may begin another run."""
     return not job.runs or (job.policy.overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running)
 
 
 def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> None:
-    """The ticks that wait, for room or for the end of a run, are missed. Attempts that are owed go on waiting.
+    """Miss the ticks that wait, for room or for the end of a run. Owed attempts go on waiting.
 
-    `next_us`: the tick that starts next, whose end is the answer to those who have asked for one that is missed.
+    `next_us`: the tick that starts next. Its end answers the callers that asked for a missed tick.
     """
     gone = [each for each in job.backlog or () if each[1] == 1]
     if next_us is not None and job.asked:
@@ -71,7 +71,7 @@ def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> N
 
 
 def _waiting(job: Job) -> list[Attempt]:
-    """The runs that wait for room and may stand for other ticks, oldest first, which is how they stand in the queue."""
+    """Return the runs that wait for room and may stand for other ticks, oldest first, as in the queue."""
     return [run for run in job.runs if _is_exchangeable(run)]
 
 
@@ -80,18 +80,16 @@ def _is_exchangeable(run: Attempt) -> bool:
 
 
 def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> None:
-    """Account for a tick without a run. Told last: a listener may pause the job, and what waits has to be in order by
-    then.
-    """
+    """Account for a tick without a run. Call it last: a listener may pause the job, so its ticks must be in order."""
     due_us, attempt = tick
     if _goes_along(job, tick):
         return
-    if attempt == 1:  # of another attempt's tick it is known already how it ended
+    if attempt == 1:  # the end of another attempt's tick is known already
         missed.miss(job, due_us, due_us, 1, reason)
 
 
 def _goes_along(job: Job, tick: Tick) -> bool:
-    """Whether a tick without a run was asked for by hand, and a run is about to begin that will be its answer."""
+    """Whether a tick asked for by hand gets its answer from a run that is about to begin."""
     if job.sparse is None or not job.asked or tick[1] != 1:
         return False
     run = next((run for run in job.runs if run.started is None and run.cause is None), None)
@@ -99,8 +97,9 @@ def _goes_along(job: Job, tick: Tick) -> bool:
 
 
 def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tick:
-    """The oldest tick is gone, and is the answer: each run stands for the next one, in the place in the queue that it
-    has already, so that older ticks begin first.
+    """Remove and return the oldest tick: each waiting run stands for the next one, in its own position.
+
+    So older ticks begin first.
     """
     oldest = waiting[0].due_us, waiting[0].attempt
     for run, following in pairwise(waiting):
@@ -110,16 +109,16 @@ def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tic
 
 
 def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
-    """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
+    """Let the tick wait for the end of a run. If too many wait, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()
     backlog, gone = job.backlog, []
     backlog.append(tick)
     while len(backlog) > room:
-        oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are attempts that are owed
+        oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are owed attempts
         backlog.remove(oldest)
         due_us, attempt = oldest
-        if waiting and attempt == 1:  # then what waits for room is older still
+        if waiting and attempt == 1:  # then the run that waits for room is older still
             reason = waits_for(waiting[0])
             gone.append((_shift(waiting, due_us * 1e-6 - missed.timeline.offset, due_us, attempt), reason))
         else:
@@ -129,7 +128,7 @@ def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[A
 
 
 def _backlog_room(job: Job) -> int:
-    """How many ticks of a job may wait for the end of its run."""
+    """Return how many ticks of a job may wait for the end of its run."""
     if job.policy.missed is Missed.ALL:
         return job.policy.catch_up
     match job.policy.overlap:

@@ -1,11 +1,12 @@
-"""Owed ticks: a death or a stop has cut them off, and their jobs' delivery is at least once; or they never began, and
-an agent that stopped has left them to the others that share its store, whatever the delivery.
+"""Owed ticks, which must be tried again. A death or a stop cut them off, and their delivery is at least once.
 
-The record of such a tick says that it is owed, until the mark of its next attempt takes the record's place. So nothing
-that befalls its job can forget it: no pause, no other schedule, no run beside it, and no start of a program that does
-not know the task. What is here is only who waits: the ticks of one job, oldest first, until the rest after a crash is
-over and there is room beside the job's other runs. An attempt that does not begin comes back. Only a verb of the user's
-gives a tick up, and then its record says so.
+Ticks that never began are owed too, if a node that stopped has left them to the others of its fleet.
+
+The record of such a tick says that it is owed, until the mark of its next attempt replaces it. So nothing that happens
+to its job forgets the tick: no pause, no other schedule, no other run, no program without the task. Here only waiting
+is done. The owed ticks of one job, oldest first, wait until the rest after a crash is over and the job may begin
+another run. An attempt that does not begin comes back. Only a verb of the user's gives a tick up, and its record says
+so.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from .run import MarkedRun
 logger = getLogger(__name__)
 
 THREAD_AGAIN: Final = 1.0
-"""Seconds until it is looked at again whether a thread that outlived a run of the job has ended."""
+"""Seconds until the next check whether a thread that outlived a run of the job has ended."""
 
 NEARLY: Final = 0.001
-"""Seconds before the end of a rest at which it counts as over: what floating point may cost, and more."""
+"""Seconds before the end of a rest at which it counts as over, because of rounding."""
 
 _BY_DUE: Final = attrgetter("due_us")
 
 
 class Starter(Protocol):
-    """Who starts the next attempts."""
+    """Starts the next attempts."""
 
     is_stopping: bool
     is_on_demand: bool
@@ -59,7 +60,7 @@ class Owing:
         self._monotonic = starts.monotonic
 
     def put(self, job: Job, ticks: Iterable[StoredTick]) -> None:
-        """The job owes these too. They wait until it is told when they may start."""
+        """Add ticks to what the job owes. They wait until `start`."""
         owed = job.owed
         if owed is None:
             owed = job.owed = Owed(partial(self.start, job))
@@ -68,9 +69,7 @@ class Owing:
             insort(owed.ticks, tick, key=_BY_DUE)
 
     def start(self, job: Job, before: float = inf) -> None:
-        """Start of what the job owes as much as may run now beside its other runs, in line before what is due `before`
-        (monotonic seconds).
-        """
+        """Start the job's owed ticks that may run now, ranked before what is due `before` (monotonic seconds)."""
         owed, runs = job.owed, self._runs
         if owed is None or job.is_paused or job.is_removed or runs.is_stopping or runs.is_on_demand:
             return
@@ -88,10 +87,10 @@ class Owing:
             job.owed = None
 
     def keeps(self, run: MarkedRun, reason: MissedReason) -> bool:
-        """The run will not begin, and what becomes of its tick has been seen to here: it is owed. False: it is not.
+        """Whether the tick of a run that will not begin is owed, and has been taken care of here.
 
-        The tick of a first attempt is owed if the scheduler stops, and its mark may be durable or others go on with its
-        job; but not while it stands in the store as a request.
+        The tick of a first attempt is owed if the scheduler stops, and if its mark may be durable or other nodes have
+        its job. It is not while it is a request in the store.
         """
         journal, job = self._journal, run.job
         if run.dropped_for is not None:
@@ -116,7 +115,7 @@ class Owing:
         return (self._journal.has_heirs and not run.job.is_removed) or (run.is_held and is_owed_by(run.job))
 
     def _is_refused(self, run: MarkedRun) -> bool:
-        """Whether the store cannot take the mark of an attempt that is owed: the next scheduler tries it again."""
+        """Whether the store cannot take the mark of an owed attempt: the next scheduler tries it again."""
         if run.owes is None or run.dropped_for is not NOT_STORED:
             return False
         run.job.counts().runs -= 1

@@ -1,5 +1,7 @@
-"""Relaunches of work that could not even begin, for want of a thread or of memory: that is no run and no failure. It
-keeps its place, its due instant and its attempt, and is tried again, ever more seldom, for as long as it takes.
+"""Relaunches of work that could not begin, for want of a thread or of memory. That is no run and no failure.
+
+The work keeps its position, its due instant and its attempt. It is tried again, ever less often, for as long as it
+takes.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from .._values import Backoff, Listeners, RunNotLaunched
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(1.0, 60.0)
-"""How long after a failure it is tried again."""
+"""The delays between the tries."""
 
 
 class Relaunch(Alarm):
-    """All the tries of one piece of work, until one succeeds or it is given up."""
+    """All tries of one piece of work, until one succeeds or it is given up."""
 
     __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
 
@@ -36,7 +38,7 @@ class Relaunch(Alarm):
         self.count = 0
         self.error = ""
         self.is_pending = False
-        """It waits for its next try, and nobody else has the work."""
+        """It waits for its next try, and the pool does not have the work."""
 
     def fire(self) -> None:
         if self.is_pending:
@@ -48,7 +50,7 @@ class Relaunch(Alarm):
 
 
 class Relaunches:
-    """The work of one scheduler that waits to be launched once more. `submit`: gives it to the pool again."""
+    """The work of one scheduler that waits to be launched again. `submit`: gives it to the pool."""
 
     def __init__(self, queue: TimerQueue, submit: Callable[[Work], None], listeners: Listeners) -> None:
         self._queue = queue
@@ -57,7 +59,7 @@ class Relaunches:
         self.waiting: dict[Work, Relaunch] = {}
 
     def failed(self, run: Attempt, work: Work, error: BaseException) -> None:
-        """Try it again later. Said once, however often it fails."""
+        """Try the work again later. Logged once, however often it fails."""
         relaunch = self.waiting.get(work)
         if relaunch is None:
             relaunch = self.waiting[work] = Relaunch(run, work, self._submit)
@@ -70,7 +72,7 @@ class Relaunches:
             self._queue.arm(relaunch, self._queue.clock.monotonic() + RETRY.after(relaunch.count))
 
     def withdraw(self, work: Work) -> bool:
-        """Try it no more. False: it was not waiting for that."""
+        """Stop trying. False: the work was not waiting for a try."""
         relaunch = self.waiting.get(work)
         if relaunch is None or not relaunch.is_pending:
             return False
@@ -79,7 +81,7 @@ class Relaunches:
         return True
 
     def run_ended(self, run: Attempt) -> None:
-        """The run is over, or was given up before it could begin: tell how often it could not be launched."""
+        """Tell how often a run could not be launched that is over, or was given up."""
         for work, relaunch in list(self.waiting.items()):
             if relaunch.run is run:
                 self.withdraw(work)

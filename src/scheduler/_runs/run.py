@@ -30,16 +30,16 @@ from .subtask import Subtask, subtasks_in
 
 
 class RunPlace(Bundle):
-    """Where a run waits for its turn together with others."""
+    """A bundle in which a run waits for its turn."""
 
     __slots__ = ()
 
     def keep_place(self, run: Run) -> None:
-        """Keep the place in the line of a run that is about to stand for a newer tick."""
+        """Keep the position of a run that is about to stand for a newer tick."""
         raise NotImplementedError
 
     def take_out(self, run: Run) -> bool:
-        """Take out a run that will not begin here. False: it has begun."""
+        """Remove a run that will not begin here. False: it has begun."""
         raise NotImplementedError
 
 
@@ -52,27 +52,25 @@ class Owner(Protocol):
     listeners: Listeners
 
     def mark(self, run: MarkedRun, now: float) -> bool:
-        """Mark a run that has room, at `now`. True: it begins once its mark is durable. False: it need not wait for
-        that.
-        """
+        """Mark a run that has room, at `now`. True: it begins once the mark is durable. False: at once."""
 
     def is_in_doubt(self, run: Attempt) -> bool:
-        """Whether its job may be another agent's by now. Then the run begins, or not, once that is known."""
+        """Whether its job may be another node's. The run is decided once that is known."""
 
     def run_began(self, run: Run) -> bool:
-        """Look at, and tell of, a run that has room. False: it is too late, do not run."""
+        """Check and report a run that has room. False: it is too late to run."""
 
     def run_terminates(self, run: Run) -> None:
-        """Take note of a run that has been cancelled and has not ended yet."""
+        """Note that a run has been cancelled and has not ended yet."""
 
     def run_ended(self, run: Run, now: float) -> None:
-        """Work off the end of a run: all its subtasks have ended, or it was dropped before it began."""
+        """Handle the end of a run: all its subtasks have ended, or it was dropped before it began."""
 
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
-        """There was nothing to begin in: it is tried again later."""
+        """Try the work again later: there was no thread or memory to begin it."""
 
     def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
-        """Let them run as soon as there is room, and stand among those of the run. `context`: their parent's."""
+        """Run subtasks as soon as there is room, and hold them in the run. `context`: their parent's."""
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -83,7 +81,7 @@ class Owner(Protocol):
     def cancel(self, work: Work) -> None: ...
 
     def is_cancellation(self, error: BaseException) -> bool:
-        """Whether what is being told of its end by `error` has been cancelled, by us or from outside."""
+        """Whether `error` is the cancellation, by us or from outside, of the work that is being closed."""
 
     def kill(self, run: Run, works: Sequence[Work]) -> None: ...
 
@@ -95,9 +93,9 @@ class Owner(Protocol):
 
 
 class Run(Attempt):
-    """The entry task of a tick, and the account of everything that came of it.
+    """The entry task of a tick, and the account of all its subtasks.
 
-    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
+    `due_us` is the tick in UTC microseconds as users see it. `started` is in monotonic seconds, None until it has room.
     """
 
     __slots__ = ("bundle", "owner", "subtasks")
@@ -129,15 +127,15 @@ class Run(Attempt):
         self.due_us = due_us
         self.attempt = attempt
         self.bundle = bundle
-        """In which it waits for its turn, if it does."""
+        """The bundle in which it waits for its turn, if any."""
         self.started: float | None = None
         self.sparse: dict[str, Any] | None = None
-        """What only some runs have (Sparse); None: nothing has become of it but its entry task."""
+        """Rare values (Sparse); None: there has been nothing but the entry task."""
         self.subtasks: Subtasks | None = None
 
     @property
     def open_tasks(self) -> int:
-        """How many of its tasks have not ended, between two steps of the loop. Subtasks begin when the first has."""
+        """How many of its tasks have not ended. The entry task ends before subtasks begin."""
         if self.is_over:
             return 0
         return 1 if self.subtasks is None else sum(task.size for task in self.subtasks)
@@ -183,14 +181,14 @@ class Run(Attempt):
 
     @property
     def may_wait(self) -> bool:
-        """Nobody has ended it."""
+        """Whether the run goes on and has not been cancelled."""
         return self.cause is None and not self.is_over
 
     def drop(self) -> None:
         self.finish()
 
     def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:
-        """One of its tasks has ended: take its result, start its subtasks, and end with the last of them."""
+        """Take the result of a task of the run, start its subtasks, and end with the last of them."""
         if error is not None:
             self._fail(error)
         elif value is not None:
@@ -199,12 +197,11 @@ class Run(Attempt):
             self.finish()
 
     def hold(self, task: Work) -> None:
-        """Go on until this has ended too."""
+        """Wait for the end of this task, too."""
         if self.subtasks is not None:  # else it was given up
             self.subtasks.add(task)
 
     def let_go(self, task: Work) -> None:
-        """Do not wait for this any more."""
         if self.subtasks is not None:
             self.subtasks.discard(task)
 
@@ -214,7 +211,6 @@ class Run(Attempt):
         self.due, self.due_us, self.attempt = due, due_us, attempt
 
     def forget_deadline(self) -> None:
-        """Let nothing cut it off any more: it has ended, or something else will."""
         deadline = self.deadline
         if deadline is not None:
             self.owner.disarm_deadline(deadline)
@@ -225,7 +221,7 @@ class Run(Attempt):
         self.started = self._started_at = None
 
     def terminate(self, cause: Cause) -> None:
-        """Cancel whatever of it runs or waits. It ends when that has ended."""
+        """Cancel all tasks of the run. It ends when they have ended."""
         if self.cause is not None or self.is_over or self.is_missed:
             return
         self.cause = cause
@@ -239,7 +235,7 @@ class Run(Attempt):
         self.owner.arm_deadline(self.deadline)
 
     def give_up(self) -> None:
-        """End a run that has ignored its cancellation, here and now, whatever its code is doing."""
+        """End at once a run that has ignored its cancellation, whatever its code is doing."""
         if self.is_over:
             return
         self.owner.kill(self, self._works())
@@ -247,7 +243,7 @@ class Run(Attempt):
         self.finish()
 
     def outcome(self) -> Outcome:
-        """How it ended. The one place where that is decided."""
+        """Decide how the run ended. The one place that decides it."""
         if self.cause is None:
             return SUCCEEDED if self.error is None else Outcome.FAILED
         match self.cause:
@@ -279,11 +275,11 @@ class Run(Attempt):
         return self._trace_text
 
     def loggable(self) -> BaseException | None:
-        """Return the error as `exc_info` of a log record; None: there is none, or a log would break on it."""
+        """Return the error as `exc_info` of a log record; None: there is none, or formatting it would break the log."""
         return self.error if self.cause is None and self.traceback_text() and self._is_loggable else None
 
     def all_needs(self) -> list[Needs]:
-        """Return what its tasks that have not ended need of limits, each for itself."""
+        """Return the needs of each task that has not ended."""
         return [work.needs for work in self.subtasks or (self,)]
 
     def _works(self) -> list[Work]:
@@ -322,7 +318,6 @@ class Run(Attempt):
         self.owner.submit_subtasks(self, subtasks, context)
 
     def finish(self) -> None:
-        """All of it has ended."""
         if self.is_over:
             return
         self.forget_deadline()
@@ -330,10 +325,10 @@ class Run(Attempt):
 
 
 class MarkedRun(Run):
-    """A run of a stored job: it begins once it is durable that it does.
+    """A run of a stored job: it begins once its mark is durable.
 
-    `is_held`: its mark has been asked for. `is_sent`: the mark has been given to the store and may be durable, so that
-    its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
+    `is_held`: the mark has been asked for. `is_sent`: the store has the mark, which may be durable, so the run can no
+    longer stand for another tick. `is_marked`: the mark is durable.
     """
 
     __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent")
@@ -377,12 +372,12 @@ class MarkedRun(Run):
             self.started = None
             return None
         RUN.set(self)
-        # Copies: what the task does with them is not to change what is stored, nor what the next run is given.
+        # Copies: what the task does with them must not change what is stored, nor the arguments of the next run.
         return job.call(job.func, copied(job.args) if job.args else (), copied(job.kwargs) if job.kwargs else NO_KWARGS)
 
 
 def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
-    """Where a job stands some of whose runs go on: where the one that is furthest along does."""
+    """Return the state of a job with runs: that of the run that is furthest along."""
     begun = [run for run in runs if run.started is not None]
     if not begun:
         return JobState.STARTING
@@ -390,7 +385,7 @@ def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
 
 
 class Subtasks(set[Work]):
-    """The subtasks of a run that have not ended, many of them in one. `so_far`: for how many it has asked."""
+    """The subtasks of a run that have not ended, many of them in one. `so_far`: how many it has asked for."""
 
     __slots__ = ("so_far",)
 

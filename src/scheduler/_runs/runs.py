@@ -6,7 +6,7 @@ The path of a tick is
 
 and with a store, between room and run_began: mark -> (the journal's next batch is committed) -> Marks.committed.
 
-All of it happens in the thread of the event loop, called by the timer queue and the pool, so there are no locks.
+The timer queue and the pool call it on the event loop's thread, so there are no locks.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ _SKIP = Missed.SKIP
 
 
 class Runs(Services):
-    """Every run of a scheduler."""
-
     def __init__(
         self,
         *,
@@ -88,7 +86,7 @@ class Runs(Services):
         self.kill_after = kill_after
         self.monotonic = starts.monotonic
         self.active: dict[Run | RunBundle, None] = {}
-        """Every run that has not ended, those that wait for room included, by itself or in its bundle."""
+        """Every run that has not ended, waiting runs included, by itself or in its bundle."""
         self.is_stopping = False
         self.is_on_demand = False
         """Schedules are ignored: jobs run when told to."""
@@ -101,12 +99,12 @@ class Runs(Services):
         self.completion = Completion(self, journal, random)
         self._last_now_us = 0
         self._held: list[Run | RunBundle] | None = None
-        """While many jobs start at the same moment: their runs, which begin in order of priority."""
+        """While many jobs start together: their runs, which begin in order of priority."""
         self._bundle: RunBundle | None = None
-        """The last of them, if that is one: it takes in what comes next."""
+        """The last of `_held`, if that is a bundle: it takes the next run."""
 
     def all(self) -> list[Run]:
-        """Every run that has not ended, in no order. Any thread."""
+        """Return every run that has not ended, in no order. Any thread."""
         current = self.pool.workers.current
         runs: dict[Run, None] = {}
         if isinstance(current, Run) and not current.is_over:
@@ -116,7 +114,6 @@ class Runs(Services):
         return list(runs)
 
     def stop_starting(self) -> None:
-        """Start nothing from now on."""
         self.is_stopping = True
         self.starts.stop()
 
@@ -125,11 +122,11 @@ class Runs(Services):
         self.is_on_demand = True
 
     def call_when_idle(self, func: Callable[[], None]) -> None:
-        """Have `func` called when no run goes on, instead of what was to be called before."""
+        """Set the function that is called when no run goes on."""
         self._when_idle = func
 
     def enroll(self, job: Job) -> None:
-        """Take notice of a new or changed job. Any thread, for a job that is being added."""
+        """Note a new or changed job. Any thread, for a job that is being added."""
         job.is_plain = job.task is None and job.policy.is_plain and job.call is awaited and not job.kwargs
         if job.policy.priority:
             self.has_priorities = True
@@ -142,11 +139,11 @@ class Runs(Services):
             self.start_now(job)
 
     def oldest_first(self) -> list[Run]:
-        """Every run that has not ended, by due time. On the loop."""
+        """Return every run that has not ended, by due time. On the loop."""
         return sorted(self.all(), key=lambda run: run.due)
 
     def uncounted(self) -> list[Run]:
-        """The runs that go on and will be counted when they have ended. Any thread."""
+        """Return the runs that go on and will be counted at their end. Any thread."""
         return [run for run in self.all() if not run.is_counted and run.started is not None]
 
     def collect(self) -> None:
@@ -154,9 +151,9 @@ class Runs(Services):
         self._held = []
 
     def release(self) -> None:
-        """Let what was collected begin, best first."""
+        """Begin what was collected, best first."""
         held, self._held, self._bundle = self._held or [], None, None
-        if self.has_priorities:  # maybe since a moment ago
+        if self.has_priorities:  # perhaps only since a moment ago
             held = sorted(on_their_own(held), key=lambda run: (run.due, -run.priority))
         begin = [each for each in held if isinstance(each, Run) or each.stand()]
         self.active.update(dict.fromkeys(begin))
@@ -175,7 +172,7 @@ class Runs(Services):
     def start_unchecked(
         self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
     ) -> None:
-        """Run a tick of a job that may start, as is known already. `owes`: the record of an attempt that is owed."""
+        """Run a tick of a job that may start. `owes`: the record of an owed attempt."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         if owes is not None and isinstance(run, MarkedRun):
             run.owes = owes
@@ -194,7 +191,7 @@ class Runs(Services):
             self._take_in(self._held, due).put(run)
 
     def ask_anew(self, job: Job) -> None:
-        """Let the job's runs that wait for room need what it needs by now, and rank as it does."""
+        """Give the job's runs that wait for room its present needs and priority."""
         needs, priority = job.policy.needs, job.policy.priority
         for run in job.runs:
             if run.started is not None or (run.needs == needs and run.priority == priority):
@@ -203,7 +200,7 @@ class Runs(Services):
                 run.ask_as_job()
             elif isinstance(run, Run) and (bundle := run.bundle) is not None and not run.is_missed:
                 run.ask_as_job()
-                self.active[run] = None  # before it leaves: there is something to do all the time
+                self.active[run] = None  # before it leaves the bundle: `active` must not become empty
                 self.pool.submit(run)
                 bundle.take_out(run)
                 self.pool.has_shrunk(bundle)
@@ -211,7 +208,7 @@ class Runs(Services):
                 self.pool.ask_anew(run, needs, priority)
 
     def bundle_from(self, due: float) -> RunBundle | None:
-        """Where plain runs go while runs are held, of which the next is due at `due`. None: priorities decide."""
+        """Return the bundle for plain runs, the next of which is due at `due`. None: priorities decide."""
         return None if self._held is None or self.has_priorities else self._take_in(self._held, due)
 
     def _take_in(self, held: list[Run | RunBundle], due: float) -> RunBundle:
@@ -228,7 +225,7 @@ class Runs(Services):
         self._look_if_idle()
 
     def start_now(self, job: Job, asked: AskedRun | None = None) -> None:
-        """Run the job once, at an instant that no other such tick has; nor has a slot of a job that is `asked` for."""
+        """Run the job once, at an instant that no other such tick has. If `asked`, no slot of the job has it either."""
         now = self.monotonic()
         us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
         self._last_now_us = us if asked is None else beside_ticks(job, us, self.timeline)
@@ -270,7 +267,7 @@ class Runs(Services):
         return True
 
     def _is_in_time(self, run: Run) -> bool:
-        """Whether it may begin now that it has room; if not, its tick is missed."""
+        """Whether a run may begin now that it has room; if not, its tick is missed."""
         is_too_late = self._is_too_late(run, run.lateness)
         reason = with_room(run, is_stopping=self.is_stopping, is_too_late=is_too_late)
         if reason is not None:
@@ -295,7 +292,7 @@ class Runs(Services):
         self.relaunches.failed(run, work, error)
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """Count a run that has ended with nothing to it but tasks that returned None."""
+        """Count a run whose tasks have all returned None."""
         job = run.job
         started: float = run.started  # type: ignore[assignment] # it has begun
         if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
@@ -325,7 +322,7 @@ class Runs(Services):
         self._look_if_idle()
 
     def _work_off(self, run: Run, now: float) -> None:
-        """Do what follows from the end of a run, however it ended."""
+        """Handle the end of a run, however it ended."""
         job = run.job
         if len(job.runs) == 1:
             job.runs = ()
@@ -343,7 +340,7 @@ class Runs(Services):
             self._follow_end(job)
 
     def _follow_end(self, job: Job, succeeded: Run | None = None, now: float = 0.0) -> None:
-        """Let the job do what is next. `succeeded`: its plain run, which nobody has been told of."""
+        """Do what is next for the job. `succeeded`: its plain run, which has not been reported."""
         if job.sparse is not None:
             if succeeded is not None and job.asked:
                 self.completion.answer_success(succeeded, now)
@@ -358,7 +355,7 @@ class Runs(Services):
             self._when_idle()
 
     def stop(self, *, only_waiting: bool) -> None:
-        """Cancel what runs, or only what still waits for room. What waits for the end of a run does not come."""
+        """Cancel all runs, or only runs that wait for room. Ticks in the backlog do not run."""
         for job in {run.job: None for run in self.all() if run.job.backlog}:
             self.missed.leave_backlog(job)
         for run in self.oldest_first():
@@ -366,8 +363,8 @@ class Runs(Services):
                 run.terminate(Cause.STOPPED)
 
     def _take_from_backlog(self, job: Job) -> None:
-        """Start what waited for the end of a run: as many ticks as have a place by now."""
-        if self.is_stopping:  # `stop` finds it no more if nothing of it runs then
+        """Start the ticks that waited for the end of a run and may run now."""
+        if self.is_stopping:  # `stop` does not see a backlog without a run
             self.missed.leave_backlog(job)
         while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:
             due_us, attempt = job.backlog.popleft()
@@ -385,7 +382,7 @@ class Runs(Services):
 
     def cancel(self, work: Work) -> None:
         if isinstance(work, SubtaskBundle):
-            work.left.clear()  # the one that runs now is cancelled with its worker
+            work.left.clear()  # the running subtask is cancelled with its worker
             self.pool.cancel(work)
         elif isinstance(work, Run) and (bundle := work.bundle) is not None and bundle.take_out(work):
             self.pool.has_shrunk(bundle)

@@ -1,4 +1,4 @@
-"""Services for one run, for which nobody has to know the other runs."""
+"""Services for one run, which need no other runs."""
 
 from __future__ import annotations
 
@@ -35,35 +35,33 @@ class Services:
             raise InvalidJob(msg) from None
 
     def arm_deadline(self, deadline: Deadline) -> None:
-        """Let the deadline's time begin now."""
         with suppress(LifecycleError):  # the queue has stopped, and with it every wait
             self.queue.arm(deadline, self.monotonic() + deadline.seconds)
 
     def disarm_deadline(self, deadline: Deadline) -> None:
-        """Take the deadline back."""
         self.queue.disarm(deadline)
         deadline.let_go()
 
     def run_terminates(self, run: Attempt) -> None:
-        """Say of its job that a run of it has been cancelled and goes on."""
+        """Show in the job's state that its run has been cancelled and goes on."""
         if run.job.state is JobState.RUNNING:
             run.job.state = advance(run.job.state, Step.TERMINATE)
 
     def kill(self, run: Attempt, works: Sequence[Work]) -> None:
-        """End the work of a run by force, and tell of it."""
+        """End the work of a run by force, and report it."""
         logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
         for work in works:
             self.pool.kill(work)
         self.listeners.tell(RunAbandoned(run.job.id, instant_of(run.due_us), self.kill_after))
 
     def is_cancellation(self, error: BaseException) -> bool:
-        """Whether what is being told of its end by `error` has been cancelled, by us or from outside."""
+        """Whether `error` is the cancellation, by us or from outside, of the work that is being closed."""
         return self.pool.workers.is_cancellation(error)
 
     def utc(self, monotonic: float) -> float:
-        """Return a moment of the monotonic clock in UTC seconds."""
+        """Convert monotonic seconds to UTC seconds."""
         return monotonic + self.timeline.offset
 
     def wall_us(self, monotonic: float) -> int:
-        """Return a moment of the monotonic clock in UTC microseconds."""
+        """Convert monotonic seconds to UTC microseconds."""
         return self.timeline.us(monotonic, steady=False)

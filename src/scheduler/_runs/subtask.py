@@ -19,8 +19,8 @@ from .._values import InvalidJob, NotASubtask, cut, shown
 class Subtask:
     """A subtask runs `func(*args, **kwargs)` as a task of its own, once the task that returned it has ended.
 
-    It takes one unit of the scheduler's limit and what it `needs`, sees the context variables that its parent has set,
-    and may return more subtasks. The run ends when all of them have ended. `timeout` is for this subtask alone, in
+    It takes one unit of the scheduler's limit and what it `needs`. It sees the context variables that its parent has
+    set, and may return more subtasks. The run ends when all of them have ended. `timeout` is for this subtask alone, in
     seconds or as a duration; when it has passed, the whole run ends.
     """
 
@@ -46,8 +46,9 @@ class Subtask:
 
     @property
     def text(self) -> str:
-        """The call, for people, cut where it is long. Of an argument that is no plain value it tells the type alone:
-        its repr may hold anything.
+        """The call, for people, cut where it is long. An argument that is no plain value shows its type alone.
+
+        Its repr may hold anything.
         """
         plain = {**{str(index): each for index, each in enumerate(self.args)}, **self.kwargs}
         given = [f"{'' if name.isdecimal() else f'{name}='}{_told(each)}" for name, each in plain.items()]
@@ -60,16 +61,16 @@ _HOLDS_THINGS: Final = (list, tuple, dict, set, frozenset, deque)
 _PROMISES: Final = frozenset(
     {CoroutineType, GeneratorType, AsyncGeneratorType, map, filter, zip, enumerate, reversed, chain, islice, starmap}
 )
-"""What stands for a value and is none yet."""
+"""Types of objects that promise a value."""
 
 LOOKED_AT: Final = 100
-"""So many things in a result are looked at for subtasks that got lost in it."""
+"""The most things in a result that are searched for lost subtasks."""
 
 LONGEST_CALL: Final = 200
 """Characters of a subtask in an error."""
 
 MOST_LOOKED_AT: Final = 10_000
-"""So many items of a list or tuple that does not begin with a subtask are looked at for one."""
+"""The most items of a list or tuple, not beginning with a subtask, that are searched for one."""
 
 
 def _told(value: object) -> str:
@@ -85,9 +86,9 @@ def _timeout(value: Any) -> float:
 
 
 def subtasks_in(value: object) -> list[Subtask] | None:
-    """The subtasks that a task returned. None: `value` is a result.
+    """Return the subtasks that a task returned. None: `value` is a result.
 
-    Raises NotASubtask for a mixture, and for work in a wrapping in which nobody would run it.
+    Raises NotASubtask for a mixture, and for work wrapped so that the scheduler does not run it.
     """
     if type(value) is list and value and type(value[0]) is Subtask and set(map(type, value)) == _NOTHING_ELSE:
         return value.copy()
@@ -124,7 +125,7 @@ def _refuse_lost_work(value: object) -> None:
 
 
 def _within(value: object) -> Iterator[object]:
-    """Itself and what it holds, at whatever depth, from the outside in: the first of it, for a result may be large."""
+    """Yield the value and what it holds, from the outside in, up to a bound."""
     left = deque((value,))
     for _ in range(LOOKED_AT):
         if not left:
@@ -136,7 +137,7 @@ def _within(value: object) -> Iterator[object]:
 
 
 def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
-    """As it is at this moment. Another thread may be changing it: then it is no list of subtasks either."""
+    """Return the first items, or none if another thread is changing it: then it is no list of subtasks."""
     try:
         return tuple(islice(chain(thing.values(), thing) if isinstance(thing, dict) else thing, count))
     except RuntimeError:
@@ -144,7 +145,7 @@ def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
 
 
 def _close_coroutines(value: object) -> None:
-    """Close coroutines that have not begun: Python would complain of them too, and at another place."""
+    """Close coroutines that have not begun, so that Python does not complain elsewhere."""
     for thing in _within(value):
         if isinstance(thing, CoroutineType) and getcoroutinestate(thing) == CORO_CREATED:
             thing.close()

@@ -1,4 +1,4 @@
-"""A subtask that has to be looked after by itself. The many plain ones that never wait are run by their bundle."""
+"""A subtask that needs care of its own. Plain subtasks that never wait are run by their bundle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .subtask import Subtask
 
 
 class SubtaskWork(Work):
-    """A subtask by itself: with something to it that others have not, or after it has begun to wait."""
+    """A subtask by itself: it has needs or a timeout, or has begun to wait."""
 
     __slots__ = ("deadline", "run", "subtask")
 
@@ -35,21 +35,21 @@ class SubtaskWork(Work):
         return self.run.job
 
     @property
-    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
+    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own
         return self.subtask.func
 
     @property
     def name(self) -> str:
         return f"job {self.run.job.id}"
 
-    def open(self, now: float) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002 - nobody asks when it began
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002 - the time does not matter here
         subtask = self.subtask
         if subtask.timeout is not None:
             self.deadline = Timeout(self.run, subtask.timeout)
             self.run.owner.arm_deadline(self.deadline)
         return subtask.call(subtask.func, subtask.args, subtask.kwargs)
 
-    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - its run asks itself
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - its run reads the clock
         if type(error) is NotLaunched and self.run.may_wait:
             self._forget_deadline()
             self.run.owner.not_launched(self.run, self, error)
