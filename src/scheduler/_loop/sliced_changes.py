@@ -1,5 +1,6 @@
-"""Jobs that another thread says anew, many in one call: they change some at a time, so that nothing on the loop waits
-for all of them. What is asked of one of them meanwhile comes after its change.
+"""Changes of many jobs in one call of another thread: a few at a time. The loop has other work.
+
+A verb of a job that waits for its change comes after that change.
 """
 
 from __future__ import annotations

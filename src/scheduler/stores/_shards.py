@@ -139,7 +139,7 @@ class Shares:
     """The shards that are ours, and the owners of the others. Changed on the loop; any thread may ask."""
 
     is_shared = True
-    """Agents that share the store have jobs of their own, and add some."""
+    """Nodes that share the store have jobs of their own, and add some."""
     are_asked = True
     """The owners of other shards may be asked for acts on their jobs."""
     know_parts = True

@@ -160,7 +160,7 @@ commits calls it. Raises what a Store raises."""
 class Capabilities:
     """The abilities of one store beyond the ten verbs of `Store`. None: it lacks that one.
 
-    Each is an attribute of the store, or a method, of the same name. Nobody looks for it but `capabilities`.
+    Each is an attribute of the store, or a method, of the same name. Only `capabilities` looks for it.
     """
 
     sharing: Sharing | None = None

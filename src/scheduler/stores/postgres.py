@@ -355,14 +355,14 @@ class PostgresStore(Resident):
         return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
     def connect(self, *, only_reads: bool = False, number: int = 0) -> Connection:
-        """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now.
+        """Connect to the store that was opened, and to no other in its place. `only_reads`: another node may have it.
         `number`: of the connection, if it is for commits.
         """
-        opened = self._is_open  # it may be closed while we connect, and whoever has a connection closes it
+        opened = self._is_open  # another thread may close the store while this one connects
         connection = self._made.note(connect(self._dsn))
         ends = self._made.ending_left(connection)
         begins = [(self._statements.begin_session, [number, opened.epoch, opened.incarnation])] if number else []
-        try:  # in one way to the server and back: nodes that are far away connect anew after each outage
+        try:  # in one round trip: a node that is far away connects again after each outage
             who = connection.ask_as(str(opened.epoch), [self._who(opened), *ends, *begins])[0]
             self._judge(connection, who, opened, only_reads=only_reads)
         except BaseException:

@@ -26,7 +26,7 @@ Sent = list[tuple[list[StoredTick], Cursor]]
 def write(
     connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
 ) -> Receipt:
-    """Carry the batch of the node with that epoch out, in the transaction that the connection is in, and end it."""
+    """Carry out the batch of the node with that epoch, in the connection's transaction, and commit."""
     new = _add(connection, statements, batch)
     standing = _standing(connection, statements, batch, new)
     with connection.pipeline():
@@ -65,7 +65,7 @@ def send(
     *,
     new: Collection[str] = (),
 ) -> Sending:
-    """Send the batch, in a pipeline. `new`: ids of those that were added."""
+    """Send the batch, in a pipeline. `new`: ids of the jobs that were added."""
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     connection.execute(BRIEFLY, prepare=False)
     _lock(connection, statements, batch, jobs)

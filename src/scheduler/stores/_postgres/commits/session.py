@@ -1,8 +1,8 @@
 """The connection over which a node commits, and its number in the row of the node.
 
-A commit goes to the server in one way, with all that it writes. The node may give the connection up meanwhile: the
-server was silent for too long. Then the commit may still be on its way, and it may arrive after commits that the node
-has sent later, over its next connection. What it would write is old by then.
+A commit goes to the server in one way, with everything that it writes. The node may give the connection up because the
+server is silent for too long. Then the commit may still be on its way, and arrive after commits that the node has sent
+later, over its next connection. Its values would replace newer ones.
 
 So each connection has a number. The node writes the number of a new connection into its row before it commits over it.
 Each commit locks the row, and fails unless the number there is its own. Who waits for the lock looks again when it has
