@@ -54,8 +54,8 @@ def in_words(changes: Changes[str]) -> str:
 class Probing:
     """The servers that are probed by now: those of the file, and those of tables that it names.
 
-    `resized` is called when `places` has changed, `learn` with passwords, `say` with what people should know of tables.
-    `duties`: which of them are for us to probe, where agents share a store; None: all.
+    `resized` is called with `places` when these have changed, `learn` with passwords, `say` with what people should
+    know of tables. `duties`: which of them are for us to probe, where agents share a store; None: all.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Probing:
         scheduler: Scheduler,
         resolver: Resolver,
         clock: Clock,
-        resized: Callable[[], None],
+        resized: Callable[[int], None],
         *,
         learn: Callable[[frozenset[str]], None],
         say: Callable[[str], None],
@@ -167,7 +167,7 @@ class Probing:
         if self._store is not None:
             self._store.retention = self._config.metrics.retention(self._config.store, self._all_servers)
         if self.places != before:
-            self._resized()
+            self._resized(self.places)
         return changes
 
     def _enter_tables(self, group: TaskGroup, place: TablesPlace) -> None:
@@ -228,7 +228,7 @@ class Probing:
         if self._fleet is not None:
             self._learn(frozenset().union(*(each.server.secrets for each in self._servers)))
             self._fleet.follow(self._servers)
-            self._resized()
+            self._resized(self.places)
 
     async def _live(self, fleet: Fleet, *, task_status: TaskStatus[None]) -> None:
         async with fleet.running():

@@ -6,7 +6,7 @@ Does not know how a target is checked, what is made of that, or who shows it. Li
 
 from __future__ import annotations
 
-from .jobs import add_job, holds
-from .roster import Changes, Roster, Ways
+from .jobs import add_job, holds, is_new, is_ours
+from .roster import Changes, Roster, Ways, check_of
 
-__all__ = ["Changes", "Roster", "Ways", "add_job", "holds"]
+__all__ = ["Changes", "Roster", "Ways", "add_job", "check_of", "holds", "is_new", "is_ours"]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from schedule import After, Every, Missed
-from scheduler import InvalidJob, Overlap, Scheduler
+from scheduler import InvalidJob, JobNotFound, Overlap, Scheduler
 
 from ..checks import STEPS, TIMEOUT_OF_ALWAYS, Mode, PushCheck, StepsCheck
 from ..config import Start, Target
 from ..targets import TASK
+
+Vote = Callable[[str], Awaitable[object]]
+"""The task by which an agent checks the target of a name, and votes on it."""
 
 CUT_OFF_AFTER: Final = 5.0
 """Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
@@ -64,7 +68,7 @@ def add_job(
         raise InvalidJob(msg) from None
 
 
-def add_vote(scheduler: Scheduler, vote: Callable[[str], Awaitable[object]], target: Target, gate: float) -> None:
+def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> None:
     """Add the job by which this agent checks a target that several check, at each instant at which that is due:
     of agents that left out some because a check takes long, no two might vote on the same.
     """
@@ -82,6 +86,22 @@ def add_vote(scheduler: Scheduler, vote: Callable[[str], Awaitable[object]], tar
         on_conflict="update",
         durable=False,
     )
+
+
+def is_ours(scheduler: Scheduler, name: str) -> bool:
+    """Whether no other agent has the target of that name."""
+    with suppress(JobNotFound):  # its schedule has ended
+        return scheduler.get(name).is_ours
+    return True
+
+
+def is_new(scheduler: Scheduler, name: str) -> bool:
+    """Whether a target's job has not ended a run so far: its history, if there is one, is of a job before it."""
+    try:
+        found = scheduler.get(name).statistics()
+    except JobNotFound:  # its schedule has ended
+        return False
+    return found.runs - found.running <= 0
 
 
 def holds(target: Target, gate: float, ended: float) -> float:

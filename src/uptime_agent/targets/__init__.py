@@ -28,7 +28,7 @@ from .reading import restore, skipped_for, told, verdict_of_record
 from .recall import Recall
 from .report import Skipped
 from .sooner import Sooner
-from .status import Marked, Marks, Recalled, TargetStatus, Verdict
+from .status import Marked, Marks, Recalled, TargetStatus, Verdict, has_instants
 from .task import TASK, CheckTask
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "TargetStatus",
     "Trouble",
     "Verdict",
+    "has_instants",
     "is_down",
     "restore",
     "skipped_for",

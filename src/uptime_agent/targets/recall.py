@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from logging import getLogger
 from typing import Final
 
@@ -34,10 +34,9 @@ WAITS: Final = (0.5, 2.0)
 class Recall:
     """A reader of history that lets targets stand as they did when an earlier process last checked them.
 
-    `tell` is called with each target that has a past. `clean` masks secrets. `above`: the targets through which the one
-    of a name is reached, on whose past a verdict on it depends. `is_new`: whether the one of a name has come into the
-    configuration, or back, since it was checked last: then it begins anew, for its last incident has ended. `is_ours`:
-    whether no other agent has it.
+    `tell` is called with each target that has a past. `clean` masks secrets. `is_new`: whether the one of a name has
+    come into the configuration, or back, since it was checked last: then it begins anew, for its last incident has
+    ended. `is_ours`: whether no other agent has it.
     """
 
     def __init__(
@@ -48,21 +47,17 @@ class Recall:
         clock: Clock,
         clean: Callable[[str], str] = str,
         *,
-        above: Callable[[str], Iterable[str]] = lambda _name: (),
         is_new: Callable[[str], bool] = lambda _name: False,
         is_ours: Callable[[str], bool] = lambda _name: True,
     ) -> None:
         self._is_new = is_new
         self._is_ours = is_ours
         self._scheduler = scheduler
-        self._above = above
         self._clock = clock
         self._clean = clean
         self._targets = targets
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
-        self._complete: set[str] = set()
-        """Targets of which all is known that their checks need, those above them included."""
         self._said: dict[str, str] = {}
         """Words of a store that could not tell how a target stood, by target."""
 
@@ -70,11 +65,6 @@ class Recall:
         """Know nothing of a target any more: should it come back, it is recalled anew."""
         self._recalled.pop(name, None)
         self._said.pop(name, None)
-        self.look_again()
-
-    def look_again(self) -> None:
-        """Find out anew who is above a target when that is checked next: others may be by now."""
-        self._complete.clear()
 
     def has(self, name: str) -> bool:
         """Whether it is known how a target stood, or that nobody knows."""
@@ -92,23 +82,8 @@ class Recall:
                 await self.recall(name)
 
     async def recall(self, name: str) -> None:
-        """Recall a target and those above it, at the same time; return when it is known how they stood."""
-        if name in self._complete:  # with each check: there may be thousands above, as members of a group
-            return
-        wanted = (name, *self._above(name))
-        missing = [each for each in wanted if each in self._targets and not self.has(each)]
-        if len(missing) == 1:
-            await self._recall_one(missing[0])
-        elif missing:
-            async with anyio.create_task_group() as group:
-                for each in missing:
-                    group.start_soon(self._recall_one, each)
-        if name in self._targets and all(self.has(each) for each in wanted if each in self._targets):
-            self._complete.add(name)
-
-    async def _recall_one(self, name: str) -> None:
-        """Recall a target unless that has been done. A second caller waits for the first, and goes on if that one is
-        cancelled.
+        """Recall a target unless that has been done; return when it is known how it stood. A second caller waits for
+        the first, and goes on if that one is cancelled.
         """
         while not self.has(name) and name in self._targets:
             event = self._recalled.get(name)

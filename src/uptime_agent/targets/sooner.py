@@ -7,14 +7,14 @@ grid, a regular start that comes first stands for it, and a restart finds it whe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from scheduler import AlreadyStopped, JobNotFound, Outcome, RunEnded, Scheduler
 
 from .news import Checked, News
-from .status import TargetStatus
+from .status import TargetStatus, has_instants
 
 
 def sooner(target: TargetStatus, run: RunEnded) -> float | None:
@@ -52,21 +52,19 @@ def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None
 
 
 class Sooner:
-    """A subscriber that has targets checked sooner than their schedules say. `has_instants`: whether the one of a name
-    is checked at its own instants only. `rest`: seconds after a death in which nothing starts that it has cut off.
+    """A subscriber that has targets checked sooner than their schedules say. `rest`: seconds after a death in which
+    nothing starts that it has cut off.
     """
 
     def __init__(
         self,
         scheduler: Scheduler,
         targets: Mapping[str, TargetStatus],
-        has_instants: Callable[[str], bool] = lambda _name: False,
         *,
         rest: float = 0.0,
     ) -> None:
         self._scheduler = scheduler
         self._targets = targets
-        self._has_instants = has_instants
         self._rest = rest
         self._crashed: dict[str, RunEnded] = {}
         """Checks that a death has cut off, by target, until their jobs are there again."""
@@ -133,13 +131,13 @@ class Sooner:
 
     def _ask(self, parent: str, child: str) -> None:
         """Have a target checked now, and another one after it. One that has its own instants waits for these."""
-        is_asked = parent in self._children or self._has_instants(parent)
+        is_asked = parent in self._children or has_instants(self._targets, parent)
         if not is_asked:
             try:
                 self._scheduler.get(parent).run_now()
             except (JobNotFound, AlreadyStopped):
                 return
-        if self._has_instants(child):
+        if has_instants(self._targets, child):
             return
         self._children.setdefault(parent, set()).add(child)
         self._awaited.setdefault(child, set()).add(parent)

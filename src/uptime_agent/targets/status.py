@@ -323,6 +323,12 @@ class TargetStatus:
             self.incident = evolve(self.incident, members=self.below(self.name))
 
 
+def has_instants(targets: Mapping[str, TargetStatus], name: str) -> bool:
+    """Whether the target of that name is checked at its own instants only: agents vote on it."""
+    target = targets.get(name)
+    return target is not None and target.quorum is not None
+
+
 def _result_of(status: Status) -> Result | None:
     """The result that a status is for the state. None: it is none."""
     match status:

@@ -11,11 +11,12 @@ from scheduler import RunEnded, RunMissed, SchedulerStarted, StoreDown, StoreUp
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
+from uptime_agent.assembly import targets_of
 from uptime_agent.checks import Holdups, Resolver, Said, Signal
 from uptime_agent.config import Network
 from uptime_agent.config.config import parse_config
 from uptime_agent.push import Peers, Signals
-from uptime_agent.roster import Roster, Ways
+from uptime_agent.roster import Ways
 from uptime_agent.targets import Closed, Opened
 from uptime_agent.text import Redactor
 
@@ -54,10 +55,10 @@ class World:
 
         def begin(scheduler, clock):
             ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
-            roster = Roster(scheduler, ways, Network())
-            roster.begin([self.target])
-            roster.board.subscribe(self._hear)
-            scheduler.listen(roster.board.listen)
+            targets = targets_of(scheduler, ways, Network())
+            targets.roster.begin([self.target])
+            targets.board.subscribe(self._hear)
+            scheduler.listen(targets.board.listen)
             taking = Signals(scheduler, lambda _: None, now=clock.wall, peers=self.peers)
             taking.follow([self.target])
             scheduler.listen(taking.listen, RunMissed, RunEnded, StoreDown, StoreUp)

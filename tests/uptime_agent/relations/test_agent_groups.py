@@ -11,7 +11,8 @@ from agent_kit import record_of
 from kit import PATIENCE, lines_of, when
 from scheduler import Outcome, RunEnded
 from timerqueue import SystemClock
-from uptime_agent.app import Plan, routes_of, run
+from uptime_agent.app import Plan, run
+from uptime_agent.assembly import routes_of
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.config.config import parse_config
 from uptime_agent.relations import GroupPlan, Groups

@@ -13,7 +13,7 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.relations import Elsewhere, GroupPlan, Groups, Parents, SharedGroups, circle
+from uptime_agent.relations import Above, Elsewhere, GroupPlan, Groups, Here, Parents, SharedGroups, circle
 from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
 from uptime_agent.targets.flapping import Standing
 from uptime_agent.targets.report import report_of
@@ -82,10 +82,11 @@ class Site:
                 if self.is_shared:
                     await elsewhere.read(parents.above(name))
 
-            self.recall = Recall(scheduler, self.targets, board.remembered, clock, above=parents.above)
+            self.recall = Recall(scheduler, self.targets, board.remembered, clock)
+            above = Above(self.targets, parents, Here(self.targets, self.recall), self.recall)
             checks = {name: check_of(name) for name in names}
             task = CheckTask(
-                checks, self.targets, self.recall.recall, clock, cause=parents.cause, asks=parents.unchecked, look=look
+                checks, self.targets, above.recall, clock, cause=parents.cause, asks=parents.unchecked, look=look
             )
             scheduler.register(TASK, task.run)
             scheduler.listen(board.listen)

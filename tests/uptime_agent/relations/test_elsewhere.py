@@ -13,11 +13,12 @@ from scheduler import StoreUnavailable
 from scheduler.stores import StoredTick
 from scheduler.testing import simulate
 from timerqueue.testing import START
+from uptime_agent.assembly import targets_of
 from uptime_agent.checks import CheckResult, Holdups, Resolver, Status
 from uptime_agent.checks.tcp.tcp_check import TcpCheck
 from uptime_agent.config import Network, Target
 from uptime_agent.relations import Elsewhere
-from uptime_agent.roster import Roster, Ways
+from uptime_agent.roster import Ways
 from uptime_agent.targets import Checked, is_down
 from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
@@ -77,7 +78,7 @@ async def test_what_could_not_be_read_is_asked_for_again():
 @pytest.mark.parametrize("trouble", [None, StoreUnavailable("it is away")])
 def test_a_check_does_not_know_while_the_store_does_not_say_who_is_down_above(monkeypatch, trouble):
     """It waits for some seconds at the most, opens nothing, and is judged by the next check that hears."""
-    patience, long = "uptime_agent.roster.roster.PATIENCE", 60  # of this machine's seconds, which may be a busy one
+    patience, long = "uptime_agent.relations.above.PATIENCE", 60  # of this machine's seconds, which may be a busy one
     monkeypatch.setattr(patience, long if trouble else 0.05)
     reports, told = Reports(), []
     reports.trouble = trouble
@@ -86,14 +87,14 @@ def test_a_check_does_not_know_while_the_store_does_not_say_who_is_down_above(mo
 
     def build(scheduler, clock):
         ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
-        roster = Roster(scheduler, ways, Network(), elsewhere=Elsewhere(reports.latest, str))
+        targets = targets_of(scheduler, ways, Network(), elsewhere=Elsewhere(reports.latest, str))
         every = Every(60, anchor=START)
         check = TcpCheck(url=parse_url("tcp://127.0.0.1:1", {"tcp": None}))
         shop = Target(name="shop", kind="tcp", check=check, schedule=every, depends_on=("router",))
         router = Target(name="router", kind="tcp", check=check, schedule=every, start=START + timedelta(days=1))
-        roster.begin([shop, router])
-        roster.board.subscribe(lambda news: told.append(news.target.last) if isinstance(news, Checked) else None)
-        scheduler.listen(roster.board.listen)
+        targets.roster.begin([shop, router])
+        targets.board.subscribe(lambda news: told.append(news.target.last) if isinstance(news, Checked) else None)
+        scheduler.listen(targets.board.listen)
 
         async def heal():
             monkeypatch.setattr(patience, long)

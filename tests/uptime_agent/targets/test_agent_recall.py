@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-import anyio
 import pytest
 
 from schedule import Every
-from scheduler import Scheduler, StoreUnavailable
+from scheduler import Scheduler
 from scheduler.stores.memory import MemoryStore
 from timerqueue import SystemClock
 from timerqueue.testing import ManualClock
@@ -55,58 +54,6 @@ async def test_history_is_asked_for_each_target_only_if_there_is_any(past, asked
             await recall.recall(name)
         scheduler.stop()
     assert store.asked == asked
-
-
-async def test_those_above_a_target_are_looked_for_once_and_again_when_they_may_be_others():
-    """Not with each check: of a group there may be thousands."""
-    asked = []
-
-    def above(name):
-        asked.append(name)
-        return NAMES[1:]
-
-    async with Scheduler(store=MemoryStore()) as scheduler:
-        targets = {name: TargetStatus(name, "", "") for name in NAMES}
-        recall = Recall(scheduler, targets, print, SystemClock(), above=above)
-        for _ in range(3):
-            await recall.recall(NAMES[0])
-        assert (asked, all(map(recall.has, NAMES))) == ([NAMES[0]], True)
-        recall.forget(NAMES[5])
-        await recall.recall(NAMES[0])
-        recall.look_again()
-        await recall.recall(NAMES[0])
-        assert (asked, recall.has(NAMES[5])) == ([NAMES[0]] * 3, True)
-        scheduler.stop()
-
-
-class Away(MemoryStore):
-    """A store whose history cannot be reached the first `misses` times."""
-
-    misses = 0
-
-    def history(self, *args, **kwargs):
-        """Fail, or answer."""
-        if self.misses:
-            self.misses -= 1
-            raise StoreUnavailable("away")
-        return super().history(*args, **kwargs)
-
-
-async def test_one_who_is_cut_off_leaves_the_past_of_a_target_to_others():
-    """Many checks ask for the past of the one above them: it is not lost with the check that asked first."""
-    store = Away()
-    async with Scheduler(store=store) as scheduler:
-        targets = {name: TargetStatus(name, "", "") for name in ("router", "shop")}
-        recall = Recall(scheduler, targets, print, SystemClock(), above=lambda name: {"router"} - {name})
-        store.misses = 1
-        with anyio.CancelScope() as scope:
-            scope.cancel()
-            await recall.recall("router")  # it waits before it asks again
-        assert not recall.has("router")
-        await recall.recall("shop")
-        assert recall.has("router")
-        assert recall.has("shop")
-        scheduler.stop()
 
 
 async def test_the_last_check_is_found_far_behind_those_before_the_clock_was_set_back():

@@ -11,9 +11,10 @@ from schedule import Cron, Every
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore, simulate
 from timerqueue.testing import START
+from uptime_agent.assembly import targets_of
 from uptime_agent.checks import Finding, Holdups, Mode, Resolver, Status
 from uptime_agent.config import Network, Target
-from uptime_agent.roster import Roster, Ways, holds
+from uptime_agent.roster import Ways, holds
 from uptime_agent.targets import Checked, Closed, Opened, Sooner
 from uptime_agent.text import Redactor, parse_url
 from uptime_agent.uptime import uptime_over
@@ -61,13 +62,13 @@ class World:
         for each in (self.target, *self.probes):
             each.check.clock[:] = [clock]
         ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
-        self.roster = Roster(scheduler, ways, Network(probes=self.probes))
-        self.roster.begin([self.target])
-        self.roster.board.subscribe(Sooner(scheduler, self.roster.statuses).hear)
-        self.roster.board.subscribe(self._hear)
-        scheduler.listen(self.roster.board.listen)
+        self.targets = targets_of(scheduler, ways, Network(probes=self.probes))
+        self.targets.roster.begin([self.target])
+        self.targets.board.subscribe(Sooner(scheduler, self.targets.board.targets).hear)
+        self.targets.board.subscribe(self._hear)
+        scheduler.listen(self.targets.board.listen)
         if self.is_late:
-            self.roster.let_wait("api")
+            self.targets.roster.let_wait("api")
 
         async def hog():
             if self.is_late and BEGIN <= clock.wall() - T0 < END:
@@ -93,7 +94,7 @@ class World:
         simulate(
             self.build, seconds, start=START + timedelta(seconds=since), store=self.store, limit=1, limits={"tcp": 9}
         )
-        return self.roster.statuses["api"]
+        return self.targets.board.targets["api"]
 
 
 def see_that_nothing_has_happened(world, status, known):

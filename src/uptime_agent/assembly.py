@@ -1,0 +1,275 @@
+"""The parts of an agent, put together: the one place that knows them all, in the order of the folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from attrs import frozen
+
+from scheduler import JobFinished, RunEnded, RunMissed, Scheduler, Store, StoreDown, StoreUp
+
+from .checks import Resolver, StepsRun, TargetCheck
+from .config import Config, Network, spoken_for
+from .heartbeat import OURS, Heart, StoreOutage, Vitals, heart_of
+from .notify import TASK as NOTIFY, Delivery, Means, Outbox
+from .probing import Probing
+from .push import LIMIT as HANDED, MOST as MOST_HANDED, Peers, Signals, most_connections
+from .quorum import Poll, duties_of, poll_of
+from .relations import LIMIT as GROUPS, Above, Answers, Elsewhere, Groups, Here, Parents, SharedGroups, elsewhere_of
+from .roster import Roster, Ways, check_of, is_new, is_ours
+from .show import Display, Monitor
+from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, Recall, Sooner
+
+CRASH_FLOOR: Final = 10.0
+"""Seconds for which a check that ran when its process died does not start again."""
+
+EACH_CHANNEL: Final = "channel:*"
+"""The limit of each channel: one message at a time."""
+
+
+class Room:
+    """The room for tasks of a scheduler: as many places as the configuration and its probes need."""
+
+    def __init__(self, scheduler: Scheduler, config: Config) -> None:
+        self._scheduler = scheduler
+        self._config = config
+        self._of_probes = 0
+
+    def for_probes(self, count: int) -> None:
+        """Make room for so many probes."""
+        self._of_probes = count
+        self._resize({})
+
+    def follow(self, config: Config) -> None:
+        """Make the room, and the limits, that this configuration wants from now on."""
+        before, self._config = self._config, config
+        if config.limits != before.limits or len(config.channels) != len(before.channels):
+            self._resize(config.limits.now(before.limits))
+
+    def _resize(self, limits: Mapping[str, float]) -> None:
+        self._scheduler.resize(places(self._config, self._of_probes), limits)
+
+
+@frozen(kw_only=True)
+class Targets:
+    """The targets of an agent, and what surrounds them. `elsewhere`: None: nobody shares the store."""
+
+    board: Board
+    recall: Recall
+    elsewhere: Elsewhere | None
+    here: Here
+    groups: Groups | SharedGroups
+    maintenance: Maintenance
+    roster: Roster
+
+    @property
+    def shared_groups(self) -> SharedGroups | None:
+        """The groups that are judged by jobs. None: nobody shares the store."""
+        return self.groups if isinstance(self.groups, SharedGroups) else None
+
+
+@frozen(kw_only=True)
+class Parts:
+    """All parts of an agent. None: it has no such part with its configuration, or with `--once`.
+
+    `to_channels`: looks up whom to tell. The file alone says who that is, so `targets` does not bind it.
+    """
+
+    ways: Ways
+    scheduler: Scheduler
+    room: Room
+    has_past: bool
+    poll: Poll | None
+    targets: Targets
+    sooner: Sooner
+    answers: Answers | None
+    to_channels: Resolver
+    outbox: Outbox
+    delivery: Delivery
+    outage: StoreOutage
+    heart: Heart | None
+    signals: Signals
+    probing: Probing
+    monitor: Monitor
+
+
+def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) -> Parts:
+    """Make the parts of an agent, with nothing to do yet. `is_once`: each target is checked one time.
+
+    Raises InvalidJob, StoreError.
+    """
+    store = config.store.make()
+    scheduler = _scheduler(config, ways, store)
+    room = Room(scheduler, config)
+    clock, clean = ways.clock, ways.redactor.clean
+    monitor = Monitor(display, scheduler.stop, clean)
+    poll = None if is_once else poll_of(store, clock)
+    elsewhere = None if is_once else elsewhere_of(store, clean)
+    targets = targets_of(scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere)
+    sooner = Sooner(scheduler, targets.board.targets, rest=CRASH_FLOOR)
+    to_channels = Resolver(config.hosts)
+    outbox = Outbox(
+        scheduler,
+        config.channels,
+        routes_of(config),
+        config.rules,
+        now=clock.wall,
+        say=monitor.notice,
+        clean=clean,
+        unstored=OURS,
+    )
+    probing = Probing(
+        config,
+        scheduler,
+        ways.resolver,
+        clock,
+        room.for_probes,
+        learn=ways.redactor.learn,
+        say=monitor.notice,
+        is_once=is_once,
+        duties=None if is_once else duties_of(store),
+    )
+    if probing.places:
+        room.for_probes(probing.places)
+    parts = Parts(
+        ways=ways,
+        scheduler=scheduler,
+        room=room,
+        has_past=store is not None,
+        poll=poll,
+        targets=targets,
+        sooner=sooner,
+        answers=None if elsewhere is None else Answers(elsewhere, targets.here.is_here, sooner, clock),
+        to_channels=to_channels,
+        outbox=outbox,
+        delivery=Delivery(outbox, config.channels, Means(to_channels, clock), clean),
+        outage=StoreOutage(targets.board.tell, clock, is_shared=config.store.fleet is not None),
+        heart=heart_of(
+            None if is_once else config.heartbeat,
+            Vitals(scheduler, outbox),
+            resolver=to_channels,
+            clock=clock,
+            redactor=ways.redactor,
+            say=monitor.notice,
+        ),
+        signals=Signals(scheduler, monitor.notice, now=clock.wall, peers=Peers(most_connections())),
+        probing=probing,
+        monitor=monitor,
+    )
+    scheduler.register(NOTIFY, parts.delivery.run, without_store=True)
+    _connect(parts)
+    return parts
+
+
+def targets_of(
+    scheduler: Scheduler,
+    ways: Ways,
+    network: Network,
+    *,
+    is_once: bool = False,
+    poll: Poll | None = None,
+    elsewhere: Elsewhere | None = None,
+) -> Targets:
+    """Make what checks targets and knows how they stand, without any target so far, and register its task.
+
+    `poll`: over which agents vote. `elsewhere`: how targets stand that other agents have. None: nobody shares the
+    store.
+    """
+    clock, clean = ways.clock, ways.redactor.clean
+    checks: dict[str, TargetCheck | StepsRun] = {}
+    board = Board((), clean)
+    ours, new = partial(is_ours, scheduler), partial(is_new, scheduler)
+    recall = Recall(scheduler, board.targets, board.remembered, clock, clean, is_new=new, is_ours=ours)
+    here = Here(board.targets, recall, elsewhere, ours)
+    groups = (
+        Groups(board.targets, recall.has, board.tell)
+        if elsewhere is None
+        else SharedGroups(scheduler, board.targets, elsewhere, board.tell, is_here=here.is_here, now=clock.wall)
+    )
+    parents = Parents(board.targets, groups, here.known)
+    above = Above(board.targets, parents, here, recall, elsewhere)
+    probes = [Probe(each.name, check_of(each, ways)) for each in network.probes]
+    maintenance = Maintenance()
+    task = CheckTask(
+        checks,
+        board.targets,
+        above.recall,
+        clock,
+        gate=Gate(clock, probes, network.every),
+        maintenance=maintenance,
+        cause=parents.cause,
+        asks=_nobody if is_once else above.unchecked,
+        look=above.look,
+        poll=poll,
+    )
+    scheduler.register(CHECK, task.run, without_store=True)
+    roster = Roster(
+        scheduler,
+        ways,
+        board,
+        checks,
+        above,
+        longest_doubt=network.longest,
+        vote=None if poll is None or is_once else task.vote,
+        is_once=is_once,
+    )
+    return Targets(
+        board=board,
+        recall=recall,
+        elsewhere=elsewhere,
+        here=here,
+        groups=groups,
+        maintenance=maintenance,
+        roster=roster,
+    )
+
+
+def places(config: Config, of_probes: int = 0) -> float:
+    """How many tasks run at a time. A channel has a place of its own, and so has each probe, what judges groups of
+    several agents, and each signal that one of these hands on: no check waits for one.
+    """
+    is_fleet = config.store.fleet is not None
+    of_agents = is_fleet * (bool(config.groups) + MOST_HANDED * (config.push is not None))
+    return config.limits.total + len(config.channels) + of_probes + of_agents
+
+
+def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
+    """The channels that are told of each target that is checked, of each group, and of our own store; None: all."""
+    groups = {OURS: None, **{group.name: group.notify for group in config.groups}}
+    members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
+    return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members
+
+
+def _connect(parts: Parts) -> None:
+    """Have each part hear what it depends on: of the board, then of the scheduler, what is known of targets first."""
+    board, scheduler = parts.targets.board, parts.scheduler
+    board.subscribe(parts.outbox.hear)
+    board.subscribe(parts.monitor.hear)
+    board.subscribe(parts.sooner.hear)
+    if parts.answers is not None:
+        board.subscribe(parts.answers.hear)
+    board.subscribe(parts.targets.groups.hear)
+    scheduler.listen(board.listen)
+    scheduler.listen(parts.sooner.listen, RunEnded)
+    if (shared := parts.targets.shared_groups) is not None:
+        scheduler.listen(shared.listen, RunEnded)
+    scheduler.listen(parts.outbox.listen, RunEnded, JobFinished)
+    scheduler.listen(parts.outage.listen, StoreDown, StoreUp)
+    scheduler.listen(parts.signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
+
+
+def _scheduler(config: Config, ways: Ways, store: Store | None) -> Scheduler:
+    return Scheduler(
+        places(config),
+        {**config.limits.named, EACH_CHANNEL: 1, GROUPS: 1, HANDED: MOST_HANDED},
+        clock=ways.clock,
+        store=store,
+        crash_floor=CRASH_FLOOR,
+        retention=config.retention,
+    )
+
+
+def _nobody(_name: str, _began: float) -> tuple[str, ...]:
+    return ()
