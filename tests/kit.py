@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 from anyio.lowlevel import checkpoint
-from hypothesis import settings
 
 from scheduler import RunEnded, RunMissed, RunStarted
 from timerqueue.testing import START
@@ -89,6 +88,8 @@ def check_every_slot(ticks, interval_us):
 
 def examples(number):
     """Return how many examples a property gets that has so many by hand: fewer in proportion in .ci/run."""
+    from hypothesis import settings  # noqa: PLC0415 - benchmarks use this file where there are no properties to try
+
     return max(number * settings.default.max_examples // 100, 1)
 
 

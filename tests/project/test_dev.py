@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -226,3 +227,18 @@ def test_a_wheel_with_a_fourth_package_is_refused(dev, tmp_path):
     """A stray `tests` folder at top level would land in the user's environment."""
     with pytest.raises(dev.Failed, match="not ours to install: tests"):
         dev.inspect(wheel_of(tmp_path, *whole(dev), "tests/conftest.py"))
+
+
+def test_what_benchmarks_take_from_the_tests_can_be_imported_where_only_they_are_installed():
+    """Ten scenarios failed in an environment that `dev.py bench` had made, for want of hypothesis."""
+    helpers = {path.stem for path in (ROOT / "tests").glob("*.py")}
+    trees = [ast.parse(path.read_bytes()) for path in (ROOT / "benchmarks").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    taken = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    taken |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    names = sorted(taken & helpers)
+    assert {"fleet_members", "proxy"} <= set(names)
+    missing = ("hypothesis", "time_machine", "trio", "cronsim", "apscheduler", "xdist")
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {', '.join(names)}"
+    path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=True)
