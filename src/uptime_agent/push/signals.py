@@ -43,8 +43,14 @@ from .server import NotKept, Server
 MOST_STRANGERS: Final = 20
 """Unknown tokens that are told of; what comes after them is not."""
 
-STORED_WITHIN: Final = 2.0
-"""Seconds in which a signal is stored. After that its sender is told to send it again."""
+AT_ONCE_S: Final = 0.25
+"""Seconds in which a store that is well has stored a signal. After that it is asked whether it is there."""
+
+ANSWER_S: Final = 0.25
+"""Seconds in which a store answers that question. After that it counts as away."""
+
+STORED_WITHIN_S: Final = 2.0
+"""Seconds in which a store that is there, but slow, has stored a signal. After that its sender sends it again."""
 
 NO_STORE: Final = "not stored yet, because the store of this agent does not work"
 
@@ -78,6 +84,10 @@ class Signals:
         """The run by which the inbox of a target is emptied, as long as that run has not ended."""
         self._strangers: set[bytes] = set()
         self._is_store_down = False
+        self._waiting = set[anyio.CancelScope]()
+        """Of signals that wait for the store."""
+        self._is_store_silent = False
+        """It did not answer, and has stored nothing since. It is not asked again until it has."""
         self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:
@@ -115,6 +125,8 @@ class Signals:
         """
         if isinstance(event, (StoreDown, StoreUp)):
             self._is_store_down = isinstance(event, StoreDown)
+            for scope in self._waiting if self._is_store_down else ():
+                scope.cancel()
             return
         target, check = self._by_name.get(event.job_id, (None, None))
         if target is None or check is None:
@@ -162,11 +174,8 @@ class Signals:
             else:
                 self._peers.know(peer)
                 heard = self._hear(target.name, signal, peer)
-            if not self._is_store_down:
-                with anyio.move_on_after(STORED_WITHIN):
-                    await self._judged(heard)
-                    await self._scheduler.flush()
-                    return target is not None
+            if await self._is_stored(heard):
+                return target is not None
         except (AlreadyStopped, LifecycleError) as exc:
             raise NotKept("not stored, because this agent is about to stop") from exc
         except StoreError as exc:
@@ -174,6 +183,39 @@ class Signals:
         except JobNotFound:  # the configuration has changed just now
             return True
         raise NotKept(NO_STORE)
+
+    async def _is_stored(self, heard: _Heard | None) -> bool:
+        """Wait until a signal has been judged and stored. A store that is slow may take longer than one that is away.
+
+        Raises what `_judged` raises, and StoreError.
+        """
+        if await self._is_stored_within(heard, AT_ONCE_S):
+            return True
+        return await self._has_store() and await self._is_stored_within(heard, STORED_WITHIN_S - AT_ONCE_S)
+
+    async def _is_stored_within(self, heard: _Heard | None, seconds: float) -> bool:
+        if self._is_store_down:
+            return False
+        with anyio.move_on_after(seconds) as scope:
+            self._waiting.add(scope)
+            try:
+                await self._judged(heard)
+                await self._scheduler.flush()
+                self._is_store_silent = False
+                return True
+            finally:
+                self._waiting.discard(scope)
+        return False
+
+    async def _has_store(self) -> bool:
+        """Whether the store answers a question."""
+        if self._is_store_down or self._is_store_silent:
+            return False
+        with anyio.move_on_after(ANSWER_S):
+            await self._scheduler.history(limit=1)
+            return True
+        self._is_store_silent = True
+        return False
 
     async def _take_handed(self, name: str, signal: Signal, peer: str) -> None:
         """Take a signal that another agent of the fleet has handed on. Raises NotKept if its target is not ours now."""

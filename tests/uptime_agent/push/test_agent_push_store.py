@@ -1,6 +1,7 @@
 """Signals that come while the store does not work: their senders are told so, and they count all the same."""
 
 import sqlite3
+import threading
 from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime
 
@@ -92,7 +93,8 @@ async def reporting(store):
 @pytest.fixture
 def soon(monkeypatch):
     """Wait for a store no longer than this."""
-    monkeypatch.setattr(module, "STORED_WITHIN", 0.1)
+    for name in ("AT_ONCE_S", "ANSWER_S", "STORED_WITHIN_S"):
+        monkeypatch.setattr(module, name, 0.1)
 
 
 async def test_a_locked_store_is_told_and_what_was_heard_is_stored_once_it_is_free(tmp_path, soon):
@@ -126,6 +128,85 @@ async def test_a_store_that_is_known_to_be_away_is_not_waited_for(soon):
         assert not await it.send(token="of-nobody-at-all-00")
         it.signals._scheduler.flush = before
         store.fail_on = ()
+        assert await it.records() == ["up"]
+
+
+async def test_a_store_that_fails_is_not_waited_for_any_longer(monkeypatch):
+    """The first who sent a signal heard nothing for two seconds, though the store had failed at once."""
+    monkeypatch.setattr(module, "AT_ONCE_S", 10 * PATIENCE)
+    store = FlakyStore(MemoryStore(), is_immediate=False)
+    async with reporting(store) as it:
+        await it.scheduler.flush()
+        store.fail_on = ALWAYS
+        assert not await it.send()
+        assert it.downs
+        store.fail_on = ()
+        assert await it.records() == ["up"]
+
+
+class StuckStore(MemoryStore):
+    """A store that commits nothing, and perhaps answers nothing, until `gate` is set. `asked`: how often it was."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.answers = True
+        self.asked = 0
+
+    @property
+    def is_immediate(self):
+        return False
+
+    def commit(self, batch):
+        self.gate.wait()
+        return super().commit(batch)
+
+    def history(self, *args, **kwargs):
+        self.asked += 1
+        if not self.answers:
+            self.gate.wait()
+        return super().history(*args, **kwargs)
+
+
+async def test_a_store_that_is_slow_once_is_waited_for(monkeypatch):
+    """It answers a question meanwhile: who has sent a signal hears OK, and sends it once."""
+    monkeypatch.setattr(module, "AT_ONCE_S", 0.05)
+    monkeypatch.setattr(module, "STORED_WITHIN_S", PATIENCE)
+    store, heard = StuckStore(), []
+    async with reporting(store) as it, anyio.create_task_group() as group:
+        await it.scheduler.flush()
+        store.gate.clear()
+
+        async def send():
+            heard.append(await it.send())
+
+        group.start_soon(send)
+        await until(lambda: store.asked)
+        await settle()
+        assert heard == []
+        store.gate.set()
+        await until(lambda: heard)
+        assert heard == [True]
+
+
+async def test_a_store_that_answers_nothing_is_not_waited_for(monkeypatch):
+    """It may take long until it counts as down. What comes next does not ask it again."""
+    monkeypatch.setattr(module, "AT_ONCE_S", 0.05)
+    monkeypatch.setattr(module, "ANSWER_S", 0.05)
+    monkeypatch.setattr(module, "STORED_WITHIN_S", 10 * PATIENCE)
+    store = StuckStore()
+    async with reporting(store) as it:
+        await it.scheduler.flush()
+        store.answers = False
+        store.gate.clear()
+        try:
+            assert [await it.send() for _ in range(3)] == [False, False, False]
+            assert it.downs == []
+            assert store.asked == 1
+        finally:
+            store.gate.set()
+        store.answers = True
         assert await it.records() == ["up"]
 
 
