@@ -84,11 +84,18 @@ def pytest_terminal_summary(terminalreporter, config):
             terminalreporter.write_line(line)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection():
+    """Have the garbage collector rest: it would pass over the tests again and again while they are loaded."""
+    gc.disable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
     """Have the garbage collector pass over what is loaded: a million objects, most of them tests that wait."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,8 +13,8 @@ HERE = Path(__file__).parent
 
 BACKEND_MATTERS = tuple(
     """
-    timerqueue scheduler/loop scheduler/runs scheduler/queues uptime_agent/push uptime_agent/checks
-    uptime_agent/heartbeat
+    timerqueue scheduler/loop scheduler/runs scheduler/queues
+    uptime_agent/checks uptime_agent/heartbeat uptime_agent/push
     uptime_agent/notify/test_agent_channels.py uptime_agent/postgres/test_ways_to_a_server.py
     """.split()
 )
@@ -50,9 +50,9 @@ def why_left(item):
 
 
 def backend_of(item):
-    """Return the backend that a test has a fixture for, or nothing."""
+    """Return the backend that a test runs on by its parameters, or nothing."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
-    return params.get("anyio_backend", "")
+    return params.get("anyio_backend") or params.get("backend") or ""
 
 
 def backend_matters(path):
