@@ -5,6 +5,7 @@ third comes, so that parts of the jobs are handed on. For that, agents are start
 for all tests of a place, each of which has jobs of its own: to start them costs ten times what a verb does.
 """
 
+import itertools
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +19,7 @@ from scheduler.stores.postgres import PostgresStore
 
 SLOW = [pytest.param(place, marks=pytest.mark.slow) for place in ("owner", "moving")]
 PLACES = ["alone", "other", *SLOW]
+NUMBERS = itertools.count(1)
 JOBS = 24
 FAR = Every("400d")
 """So far that no job has a start of its own while a test goes on: where that lies in the interval comes from its id."""
@@ -81,8 +83,9 @@ async def standing(kind, postgres_server, anyio_backend):
     if kind == "moving":
         yield None
         return
+    schema = f"verbs_{next(NUMBERS)}"  # workers that share out the tests may come back to a place
     async with AsyncExitStack() as stack:
-        yield await fleet_of(kind, Fleet(postgres_server.dsn, f"verbs_{kind}_{anyio_backend}", stack))
+        yield await fleet_of(kind, Fleet(postgres_server.dsn, schema, stack))
 
 
 async def fleet_of(kind, fleet):
