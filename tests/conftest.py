@@ -1,10 +1,8 @@
 """What every test shares: how many processes run them, backends, a clock, Hypothesis without deadlines, PostgreSQL."""
 
 import gc
-import importlib.util
 import itertools
 import os
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,6 +13,7 @@ import tiers
 from dealt import dealt
 from in_memory import lie_in_memory
 from kit import Recorder
+from postgres_server import PostgresServer
 from timerqueue.testing import ManualClock
 
 lie_in_memory()  # before anybody asks for a temporary folder
@@ -137,10 +136,7 @@ def events():
 @pytest.fixture(scope="session")
 def postgres_server():
     """Start a PostgreSQL for all tests of this session; see tests/postgres_server.py for what can be done to it."""
-    spec = importlib.util.spec_from_file_location("postgres_server", Path(__file__).with_name("postgres_server.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with module.PostgresServer() as server:
+    with PostgresServer() as server:
         with psycopg.connect(server.dsn, autocommit=True) as hand:
             # As for logical replication. From now on PostgreSQL changes and deletes no row without a primary key.
             hand.execute("CREATE PUBLICATION everything FOR ALL TABLES")

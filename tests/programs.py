@@ -1,4 +1,4 @@
-"""Programs that run beside a test, and the lines that they print meanwhile."""
+"""Programs that run beside a test: where each lies, and the lines that it prints meanwhile."""
 
 import fcntl
 import json
@@ -7,10 +7,18 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 from kit import PATIENCE, wait_until
 
 AGENT = [sys.executable, "-m", "uptime_agent"]
+TESTS = next(folder for folder in Path(__file__).resolve().parents if folder.name == "tests")
+
+
+def path_of(name):
+    """Return where the program of that name lies among the tests."""
+    (found,) = TESTS.rglob(f"{name}.py")
+    return found
 
 
 class Program:

@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "hostile_soak.py"
+from programs import path_of
+
+SCRIPT = path_of("hostile_soak")
 CANNOT = 2
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from debian_servers import PgBouncer
 from kit import PATIENCE, wait_until
+from programs import path_of
 
-AGENT = Path(__file__).parents[2] / "sharing_agent.py"
+AGENT = path_of("sharing_agent")
 JOBS = 60
 
 

@@ -8,20 +8,20 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from faked_clock import FAKETIME, faked, unshare
 from kit import PATIENCE, until, wait_until
 from postgres_server import PostgresServer
+from programs import path_of
 from schedule import Cron, Every
 from scheduler import ClockJumped, RunMissed, Scheduler, ShardsMoved, SkewEnded, SkewTooLarge, current_run
 from scheduler.stores import LEASE, SHARDS
 from scheduler.stores.postgres import PostgresStore
 from timerqueue import SystemClock
 
-AGENT = Path(__file__).parents[2] / "sharing_agent.py"
+AGENT = path_of("sharing_agent")
 JOBS = 40
 HOUR = 3600.0
 

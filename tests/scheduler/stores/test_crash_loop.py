@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from programs import path_of
+
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parents[2] / "crash_loop.py"
+PROGRAM = path_of("crash_loop")
 
 
 @pytest.mark.timeout(180)

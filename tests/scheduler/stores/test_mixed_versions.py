@@ -15,9 +15,9 @@ import pytest
 
 from kit import PATIENCE, wait_until
 from older_code import code_of
+from programs import path_of
 from scheduler.stores import rightful_owners
 
-ROOT = Path(__file__).parents[3]
 BEFORE = "416eaa3661ce0ec6c46362d2a62c0590928850d2"
 """The last commit before stores were shared."""
 
@@ -50,12 +50,12 @@ class Agents:
         """Start one: "older" of the old code, "newer" of this that shares the store, "sole" of this that does not, and
         "older-sharing" of old code that shares it.
         """
-        program = "sharing_agent.py" if name in {"newer", "older-sharing"} else "older_agent.py"
+        program = "sharing_agent" if name in {"newer", "older-sharing"} else "older_agent"
         environment = os.environ | ({"PYTHONPATH": str(self._older)} if name.startswith("older") else {})
         config = json.dumps(self._config | {"name": name} | more)
         with (self._folder / name).open("a") as errors:
             process = subprocess.Popen(
-                [sys.executable, ROOT / "tests" / program, config],
+                [sys.executable, path_of(program), config],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from programs import path_of
 from uptime_agent.checks import Clash
 from uptime_agent.checks.icmp import ICMP
 from uptime_agent.checks.net.echo import answered, checksum, request
@@ -19,7 +20,7 @@ from uptime_agent.text import parse_url
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parents[2] / "echo_net.py"
+PROGRAM = path_of("echo_net")
 FAMILIES = [socket.AF_INET, socket.AF_INET6]
 
 

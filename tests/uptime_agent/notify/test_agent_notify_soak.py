@@ -3,13 +3,11 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from notify_soak import fits, longest_seen, outages_not_told, told_without_outage
-
-ROOT = Path(__file__).parents[3]
+from programs import path_of
 
 
 @pytest.mark.slow
@@ -17,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 def test_each_incident_is_told_and_resolved_once_whatever_is_killed():
     """Twelve seconds of what takes half an hour by hand."""
     options = ["--for", "12s", "--kill-every", "5s", "--kinds", "http,tcp,dns", "--json"]
-    command = [sys.executable, ROOT / "tests" / "notify_soak.py", *options]
+    command = [sys.executable, path_of("notify_soak"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)

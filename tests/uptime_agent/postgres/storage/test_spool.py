@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from metric_kit import SETTINGS, WAL, outcome, sample
+from programs import path_of
 from uptime_agent.postgres.contract import Failure, OutcomeKind
 from uptime_agent.postgres.storage import Batch, Counts, Spool, SpoolFailed, Unstorable, fingerprint
 
@@ -231,7 +232,7 @@ def test_a_kill_at_each_line_of_a_replay_stores_all_and_nothing_twice(tmp_path, 
     They lie in memory where that can be: what a process has written outlives it there as well, and nobody waits for a
     disk thousands of times.
     """
-    program = Path(__file__).parents[3] / "spool_crash.py"
+    program = path_of("spool_crash")
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
         ended = subprocess.run(
