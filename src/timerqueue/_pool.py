@@ -56,7 +56,9 @@ class _Call(Work):
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - only the error matters
         if error is not None and not self.workers.is_cancellation(error):
-            logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
+            # `logging` leaves out a bare exception that counts as false.
+            exc_info = type(error), error, error.__traceback__
+            logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=exc_info)
 
 
 @frozen

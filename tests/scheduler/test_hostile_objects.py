@@ -202,6 +202,20 @@ async def test_a_run_whose_result_cannot_be_told_has_its_end_and_its_event(lives
     assert len(runs) == 1
 
 
+@pytest.mark.parametrize(("method", "answer"), [("__bool__", False), ("__len__", 0)])
+async def test_an_error_that_counts_as_false_is_logged_with_its_traceback(lives, clock, caplog, method, answer):
+    """`logging` leaves out the traceback of a bare exception that is false."""
+
+    def work():
+        raise type("Empty", (Exception,), {method: lambda self: answer})
+
+    await play(lives, clock, work, runs=2)
+    told = [
+        record.exc_info[0].__name__ for record in caplog.records if "failed: " in record.message and record.exc_info
+    ]
+    assert told == ["Empty"] * 2
+
+
 async def test_a_long_error_is_cut_and_says_so(lives, clock):
     """How long it was stands in it; so it does in the traceback, whose beginning and end are kept."""
 

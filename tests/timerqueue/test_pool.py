@@ -378,6 +378,21 @@ async def test_what_a_task_raises_is_logged_and_the_others_go_on(error, waits, c
     ]
 
 
+async def test_an_error_that_counts_as_false_is_logged_with_its_traceback(caplog):
+    """`logging` leaves out the traceback of a bare exception that is false."""
+
+    class Empty(Exception):
+        def __len__(self):
+            return 0
+
+    async def fail():
+        raise Empty
+
+    async with TaskPool() as pool:
+        pool.start_soon(fail)
+    assert [record.exc_info[0] for record in caplog.records] == [Empty]
+
+
 @pytest.mark.parametrize("error", [ValueError, StopIteration])
 async def test_what_a_task_raises_before_there_is_a_coroutine_is_logged_too(error, caplog):
     """A callable may fail before it returns something to await."""

@@ -16,7 +16,7 @@ from .._jobs import Attempt, Job, NextAttempt
 from .._journal import Journal, ended_tick, result_text, stays_due
 from .._plan import Timeline, Verdict, after_run, instant_at, instant_of
 from .._starts import MissedTicks, Pausing, answer, attempt_ends, dropped, is_owed_by
-from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
+from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded, exc_info
 from .marks import Marks
 from .owing import Owing
 from .run import MarkedRun, Run
@@ -136,7 +136,7 @@ class Completion:
                 job.id,
                 outcome.value,
                 run.error_text(),
-                exc_info=run.loggable(),
+                exc_info=exc_info(run.loggable()),
                 extra={"job_id": job.id, "due": instant_of(run.due_us), "attempt": run.attempt, "task": task_of(job)},
             )
         next_start_in = job.due - now if job.is_waiting and not self._runs.is_on_demand else None

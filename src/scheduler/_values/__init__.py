@@ -70,7 +70,18 @@ from .statistics import (
     WatchdogStatistics,
     counted,
 )
-from .telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, error_text, loggable, shown, trace_of, trace_text
+from .telling import (
+    LONGEST_ERROR,
+    LONGEST_TRACE,
+    cut,
+    cut_within,
+    error_text,
+    exc_info,
+    loggable,
+    shown,
+    trace_of,
+    trace_text,
+)
 
 __all__ = [
     "BUCKET_OF",
@@ -157,6 +168,7 @@ __all__ = [
     "cut",
     "cut_within",
     "error_text",
+    "exc_info",
     "loggable",
     "scope_of",
     "scope_of_job",

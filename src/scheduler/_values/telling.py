@@ -9,6 +9,7 @@ from __future__ import annotations
 import traceback
 from itertools import islice
 from reprlib import Repr
+from types import TracebackType
 from typing import Final
 
 LONGEST_ERROR: Final = 4_096
@@ -21,6 +22,8 @@ _MOST_ERRORS: Final = 200
 """Causes, contexts and members of groups that are shown of one error."""
 
 _MOST_FRAMES: Final = 500
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 _SHORT: Final = Repr()
 _SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 200
@@ -67,7 +70,7 @@ def trace_of(error: BaseException) -> tuple[str, bool]:
     return cut_within(text, LONGEST_TRACE), is_whole
 
 
-def loggable(error: BaseException) -> BaseException | None:
+def loggable(error: BaseException) -> ExcInfo | None:
     """Return the error as `exc_info` of a log record; None if formatting it would break the log."""
     try:
         if not _is_told_whole(error):
@@ -75,7 +78,12 @@ def loggable(error: BaseException) -> BaseException | None:
         traceback.format_exception(error)
     except BaseException:  # noqa: BLE001 - as above
         return None
-    return error
+    return exc_info(error)
+
+
+def exc_info(error: BaseException | None) -> ExcInfo | None:
+    """Return the error as `exc_info` of a log record. `logging` leaves out a bare exception that counts as false."""
+    return None if error is None else (type(error), error, error.__traceback__)
 
 
 def cut(text: str, most: int) -> str:
