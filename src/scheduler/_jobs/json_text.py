@@ -94,7 +94,8 @@ def read_json(text: str) -> Any:
     try:
         value = _load(text)
     except (ValueError, RecursionError) as exc:
-        reason = "it is nested too deeply" if isinstance(exc, RecursionError) else str(exc)
+        too_deep = isinstance(exc, RecursionError)  # from Python 3.14 on, `check_json` sees most of these texts first
+        reason = f"value holds too much: at most {DEEPEST} levels and {MOST} values" if too_deep else str(exc)
         msg = f"it is not JSON as it should be: {reason}"
         raise InvalidJob(msg) from None
     if not text.isascii() or "\\u" in text or _is_large(text):
