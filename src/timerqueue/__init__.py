@@ -7,6 +7,7 @@ jobs or calendars.
 from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._forks import LeftBehind, Resident
+from ._gil import check_build
 from ._habits import UNKNOWN
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
@@ -19,6 +20,8 @@ from ._wake import Pulse
 from ._work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async
 from ._worker import Worker
 from ._workers import Workers
+
+check_build()
 
 __all__ = [
     "HELD",
