@@ -21,6 +21,7 @@ from scheduler import (
     AlreadyStopped,
     AskedRun,
     JobNotFound,
+    JobState,
     LifecycleError,
     MissedReason,
     Outcome,
@@ -120,8 +121,8 @@ class Signals:
     def listen(self, event: RunMissed | RunEnded | StoreDown | StoreUp) -> None:
         """Take what the scheduler tells: a deadline that passed, a run that has emptied an inbox, or how the store is.
 
-        A deadline that passed while nobody could report, or while signals were turned away, is no silence: the target
-        has until the next one.
+        A deadline that passed while nobody could report, while signals were turned away, or during a pause, is no
+        silence: the target has until the next one.
         """
         if isinstance(event, (StoreDown, StoreUp)):
             self._is_store_down = isinstance(event, StoreDown)
@@ -136,7 +137,7 @@ class Signals:
             self._run_ended(event, check.inbox)
             if check.inbox.is_given_time():
                 self._wait_for(target, check, now)
-        elif event.reason is MissedReason.LATE:
+        elif event.reason in {MissedReason.LATE, MissedReason.PAUSED}:
             self._wait_for(target, check, now)
 
     def _run_ended(self, run: RunEnded, inbox: Inbox) -> None:
@@ -228,7 +229,8 @@ class Signals:
 
     def _hear(self, name: str, signal: Signal, peer: str) -> _Heard | None:
         """Put a signal into its target's inbox, move the deadline, and have a run of the target empty the inbox. None:
-        another agent has its target, and is handed the signal.
+        another agent has its target, and is handed the signal; or the target is paused, and its signals count for
+        nothing but the deadline.
         """
         target, check = self._by_name[name]
         job = self._scheduler.get(name)
@@ -239,6 +241,8 @@ class Signals:
         if deadline is not None:
             job.set_next_start(deadline)
             check.inbox.expect(deadline)
+        if job.state is JobState.DISABLED:
+            return None
         signal = check.inbox.put(signal, peer)
         if check.inbox.holds(signal):
             self._ask(name)
@@ -249,7 +253,9 @@ class Signals:
         for _ in range(2):  # a run that goes on may have emptied the inbox before; the next one has not
             if heard is not None and heard.inbox.holds(heard.signal):
                 answer = await self._ask(heard.name)
-                if not isinstance(answer, RunEnded):
+                if isinstance(answer, RunMissed) and answer.reason is MissedReason.PAUSED:
+                    heard.inbox.take()  # as if it had come a moment later
+                elif not isinstance(answer, RunEnded):
                     raise NotKept("not stored, because its target is not checked now")
 
     def _ask(self, name: str) -> AskedRun:

@@ -41,17 +41,18 @@ ALWAYS = range(1, 10**9)
 class Reporting:
     """A push target whose checks are stored; what they found, and whether the store is down."""
 
-    def __init__(self, scheduler):
-        self.scheduler = scheduler
+    def __init__(self, scheduler, clock):
+        self.scheduler, self.clock = scheduler, clock
         (self.target,) = parse_config(FILE, "uptime.toml", {}).targets
         self.found, self.downs = [], []
         self.before = {}
         self.may_end = anyio.Event()
         self.may_end.set()
         scheduler.register(TASK, self.check)
-        first = first_deadline(self.target.schedule, self.target.check.grace, datetime.now(UTC))
+        now = datetime.fromtimestamp(clock.wall(), UTC)
+        first = first_deadline(self.target.schedule, self.target.check.grace, now)
         add_job(scheduler, self.target, first, 10.0)
-        self.signals = Signals(scheduler, lambda _: None, now=SystemClock().wall, peers=Peers(10))
+        self.signals = Signals(scheduler, lambda _: None, now=clock.wall, peers=Peers(10))
         scheduler.listen(self.signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
         scheduler.listen(self.downs.append, StoreDown)
         self.signals.follow([self.target])
@@ -66,7 +67,7 @@ class Reporting:
     async def send(self, said=Said.SUCCESS, token=TOKEN, **more):
         """Send a signal: whether it was stored."""
         try:
-            await self.signals.take(token, Signal(said=said, at=SystemClock().wall(), **more), "peer")
+            await self.signals.take(token, Signal(said=said, at=self.clock.wall(), **more), "peer")
         except NotKept:
             return False
         return True
@@ -84,10 +85,11 @@ class Reporting:
 
 
 @asynccontextmanager
-async def reporting(store):
+async def reporting(store, clock=None):
+    clock = clock or SystemClock()
     with anyio.fail_after(PATIENCE):
-        async with Scheduler(limits={"push": 10}, store=store) as s:
-            yield Reporting(s)
+        async with Scheduler(limits={"push": 10}, store=store, clock=clock) as s:
+            yield Reporting(s, clock)
 
 
 @pytest.fixture
@@ -254,6 +256,35 @@ async def test_a_signal_that_is_sent_again_is_stored_once(soon):
         assert await it.send(Said.SUCCESS, run="7")  # says something else
         assert await it.send(Said.FAIL, run="7", code=3, log="disk full")
         assert await it.records() == ["down", "up", "down", "unknown"]
+
+
+@pytest.mark.parametrize("scope", ["target", "all"])
+async def test_the_signals_of_a_paused_target_are_heard_and_do_not_count(scope):
+    """They are answered OK, move the deadline, and change nothing: a paused target is not checked."""
+    async with reporting(MemoryStore()) as it:
+        job = it.scheduler.get("backup")
+        assert await it.send()
+        (job if scope == "target" else it.scheduler).pause(reason="moving house")
+        for said in (Said.FAIL, Said.START, Said.SUCCESS):
+            assert await it.send(said)
+        (job if scope == "target" else it.scheduler).resume()
+        await until(lambda: job.next_start)
+        assert it.statuses == ["up"]
+        assert job.next_start.timestamp() > SystemClock().wall() + 3_800
+        assert await it.send(Said.FAIL)
+        assert await it.records() == ["down", "up"]
+
+
+async def test_a_deadline_that_passed_during_a_pause_is_no_silence(clock):
+    """The target has its whole time again: it knows nothing of pauses, and reports when it does."""
+    async with reporting(MemoryStore(), clock=clock) as it:
+        job = it.scheduler.get("backup")
+        job.pause("moving house")
+        await clock.travel(4 * 3_600)
+        job.resume()
+        await clock.travel(0)
+        assert (job.next_start - clock.now()).total_seconds() == 3_900
+        assert it.statuses == []
 
 
 async def test_a_signal_that_comes_while_its_target_is_judged_is_judged_next_though_nobody_waits():
