@@ -100,7 +100,6 @@ def promote_async(fleet, member, dice):
                 last.proxy.black_hole()
         span = fail_over(fleet, member, standby, dice)
     if behind and joins:
-        fleet.note("unknown", last.number, lost)
         former = member.number
         member.kill()
         fleet.note("kill", former, us_now())
@@ -108,6 +107,7 @@ def promote_async(fleet, member, dice):
         wait_until(lambda: fleet.has_joined(member))
         last.proxy.pass_on()
         time.sleep(2 * LEASE)
+        fleet.note("unknown", last.number, lost)
         last.leave()
     return span._replace(lost=lost)
 
