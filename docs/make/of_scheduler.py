@@ -69,7 +69,7 @@ def events_page() -> str:
         [
             "# Reference: events, outcomes, rules",
             "`s.listen(callback, RunEnded)` calls you with each event of that kind.",
-            "Instants are UTC seconds since 1970, and lengths are seconds.",
+            "Instants are aware datetimes in UTC, and lengths are seconds.",
             "## Events",
             *(
                 f"### {each.__name__}\n\n{paragraphs(each.__doc__ or '')}\n\nFields: {fields_of(each)}."
