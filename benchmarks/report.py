@@ -125,7 +125,7 @@ def _figure(results: Results, contender: str, measure: Measure) -> str:
 
 def targets(runs: Sequence[Run], where: str) -> str:
     """One table: each measure that has a target, ours beside the peers. A missed target is bold."""
-    head = ["| scenario | measured | target | ours | beside it |", "|---|---|---|---:|---|"]
+    head = ["| scenario | measured | target | ours | others |", "|---|---|---|---:|---|"]
     rows = [_target_row(results, measure) for results in by_scenario(runs) for measure in results.scenario.measures]
     return "\n".join([f"{where}. Medians.", "", *head, *filter(None, rows)])
 
