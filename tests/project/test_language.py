@@ -22,6 +22,7 @@ READ = (
     "scheduler/_watchdog",
     "scheduler/queues",
     "scheduler/stores",
+    "scheduler/testing",
     "timerqueue",
 )
 FILES = sorted(file for folder in READ for file in (ROOT / "src" / folder).rglob("*.py"))

@@ -148,7 +148,7 @@ class Store(Protocol):
         """Delete some of the history that is over the bounds. Return how many records; 0: nothing is over them."""
 
     def close(self) -> None:
-        """Let go of everything. Does not raise. Closing again changes nothing."""
+        """Release everything. Does not raise. Closing again changes nothing."""
 
 
 Locked = Callable[[Sequence[Batch]], set[str]]

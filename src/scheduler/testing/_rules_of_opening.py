@@ -1,4 +1,4 @@
-"""Rules of opening: what open, close and a second agent mean."""
+"""Rules of opening: what open, close and a second node mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RulesOfOpening(StoreFixtures):
     """Open, close, and open again."""
 
     def test_an_epoch_is_larger_with_each_opening(self, make_store: MakeStore) -> None:
-        """By one, so that an older copy can be told."""
+        """It rises by one, so an older copy is recognised."""
         epochs = []
         for _ in range(3):
             store = make_store()
@@ -25,7 +25,7 @@ class RulesOfOpening(StoreFixtures):
         assert epochs == [first, first + 1, first + 2]
 
     def test_the_instance_stays_what_it_is(self, make_store: MakeStore) -> None:
-        """It is a property of the data."""
+        """The instance belongs to the data."""
         instances = set()
         for _ in range(3):
             store = make_store()
@@ -46,7 +46,7 @@ class RulesOfOpening(StoreFixtures):
         store.close()
 
     def test_closing_twice_is_harmless(self, make_store: MakeStore) -> None:
-        """Neither is closing what was never open."""
+        """So is closing a store that was never open."""
         store = make_store()
         store.close()
         store.open(START_US, no_hint)
@@ -54,16 +54,16 @@ class RulesOfOpening(StoreFixtures):
         store.close()
 
     def test_whether_it_is_immediate_is_known_before_it_is_open(self, make_store: MakeStore) -> None:
-        """Who opens it has to know from where."""
+        """The caller must know on which thread to open it."""
         assert make_store().is_immediate in {True, False}
 
     def test_an_empty_store_holds_nothing(self, store: Store) -> None:
-        """And says so without an error."""
+        """Reading it raises no error."""
         assert everything_in(store) == ({}, {}, [], [], [])
         assert list(store.load()) == []
 
     def test_of_two_that_have_it_open_one_can_commit(self, make_store: MakeStore) -> None:
-        """Either the second cannot open it, or the first is told at its next commit, and then has changed nothing."""
+        """Either the second cannot open it, or the first learns at its next commit, which changes nothing."""
         first, second = make_store(), make_store()
         first.open(START_US, no_hint)
         try:
@@ -81,7 +81,7 @@ class RulesOfOpening(StoreFixtures):
             second.close()
 
     def test_what_was_committed_is_there_without_a_close(self, make_store: MakeStore) -> None:
-        """A process that dies closes nothing. What it had marked is found RUNNING."""
+        """A dying process closes nothing. The ticks that it had marked are found RUNNING."""
         dead = make_store()
         dead.open(START_US, no_hint)
         dead.commit(Batch(jobs={"a": job()}, marks=[mark(fence=1)]))
@@ -97,7 +97,7 @@ class RulesOfOpening(StoreFixtures):
         dead.close()
 
     def test_history_may_be_read_from_another_thread_at_any_time(self, store: Store) -> None:
-        """And sees each commit as a whole: the two ticks of a batch, or none."""
+        """The reader sees each commit as a whole: both ticks of a batch, or none."""
         lengths: list[int] = []
         troubles: list[BaseException] = []
         is_over, has_read = threading.Event(), threading.Event()

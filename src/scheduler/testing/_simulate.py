@@ -1,8 +1,8 @@
-"""Simulations: what a scheduler would do in a year, in seconds: time jumps from one due instant to the next.
+"""Simulations: what a scheduler would do in a year, in seconds. Time jumps from one due instant to the next.
 
-The order in which things happen is the same each time: time goes on only when no run does anything but sleep, and of
-those that sleep one at a time is woken. What is cancelled at the same instant ends in the order of the event loop. That
-of trio is drawn by lot on purpose, once a turn, and a call from any thread makes one turn more: its lots are all equal.
+Things happen in the same order each time. Time goes on only while every run sleeps, and one sleeper at a time is woken.
+Runs cancelled at the same instant end in the order of the event loop. Trio draws that order by lot, once a turn, and a
+call from any thread makes one turn more. So all of its lots are made equal.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = ["Build", "Simulation", "simulate"]
 Duration = timedelta | float | str
 
 Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]
-"""Adds the jobs. An `async def` begins with the scheduler, runs beside its jobs, and may sleep and change them."""
+"""Adds the jobs. An `async def` begins with the scheduler, runs at the same time, and may sleep and change jobs."""
 
 TURNS_TO_NOTICE: Final = 5
-"""Turns of the event loop within which a run, or the scheduler itself, has noticed that it was told to end."""
+"""Turns of the event loop within which a run, or the scheduler, notices that it must end."""
 
 _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
@@ -47,8 +47,8 @@ _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 class Simulation:
     """The outcome of a simulation. Two simulations of the same jobs with the same seed have equal logs.
 
-    `times`: for each event what the wall clock showed, in UTC seconds since 1970. `jobs`: by id, the counts of every
-    job that there ever was.
+    `times`: what the wall clock showed at each event, in UTC seconds since 1970. `jobs`: by id, the counts of every job
+    that was ever there.
     """
 
     events: tuple[Event, ...] = field(repr=False)
@@ -61,7 +61,7 @@ class Simulation:
         return [event for event in self.events if isinstance(event, RunEnded) and event.job_id == job_id]
 
     def log(self) -> list[str]:
-        """Return a line for each event: when, what, of which job, and everything else but results and tracebacks."""
+        """Return a line for each event: when, what, of which job, and all else except results and tracebacks."""
         return list(map(_line, self.times, self.events))
 
 
@@ -96,7 +96,7 @@ def simulate(
 
 @frozen
 class _EqualLots:
-    """Draws the same lot each time: that with which trio takes tasks in the order in which they became ready."""
+    """Draws the same lot each time, so that trio takes tasks in the order in which they became ready."""
 
     lots: Any
 
@@ -109,7 +109,7 @@ class _EqualLots:
 
 @contextmanager
 def _in_order() -> Iterator[None]:
-    """Make trio's order the same each time. There is no public way; should this one go, only that order is lost.
+    """Make trio's order the same each time. There is no public way; if this one stops working, only that order is lost.
 
     Where hypothesis is loaded trio does not draw a lot, but sorts tasks by their age, and shuffles them.
     """
@@ -133,7 +133,7 @@ class _Clock(ManualClock):
 
     @property
     def sleeping(self) -> int:
-        """How many sleep of those whom the pool counts: not what a run has started itself, nor what was given up."""
+        """How many tasks of the pool sleep, without tasks that a run has started itself, and without abandoned ones."""
         of_runs = self._sleepers_of.items()
         return len(self._sleepers) - sum(count - run.open_tasks for run, count in of_runs if count > run.open_tasks)
 
@@ -152,7 +152,7 @@ class _Clock(ManualClock):
                 del sleepers[run]
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """If nobody works, move to `until`, or to where the first sleeper wants to be; else give others a turn."""
+        """If all are idle, move to `until` or to the end of the first sleep; else give others a turn."""
         if self.is_ending() or any(run.cause is not None for run in self._sleepers_of):
             for _ in range(TURNS_TO_NOTICE):
                 await checkpoint()
@@ -167,7 +167,7 @@ class _Clock(ManualClock):
             self._monotonic = until
 
     def wake_first(self) -> None:
-        """Move to where the first sleeper wants to be."""
+        """Move to the end of the first sleep."""
         if self._sleepers:
             due, _, event = heappop(self._sleepers)
             self._monotonic = max(self._monotonic, due)
@@ -175,11 +175,11 @@ class _Clock(ManualClock):
 
 
 class _SimulatedLife(Lifespan):
-    """A life that says when all that it could end has ended."""
+    """A life that says when everything that it could end has ended."""
 
     @cached_property
     def has_wound_down(self) -> anyio.Event:
-        """Set when all that it could end has ended."""
+        """Set when everything that it could end has ended."""
         return anyio.Event()
 
     async def _wind_down(self) -> tuple[str, ...]:
@@ -226,7 +226,7 @@ class _Recorder:
 
 @define
 class _World:
-    """All that is outside of the scheduler: who adds jobs, who sets the clock, and who ends it."""
+    """Everything outside of the scheduler: it adds jobs, sets the clock, and ends the scheduler."""
 
     build: Build
     seconds: float
@@ -237,9 +237,9 @@ class _World:
     others: int = 0
     """Tasks outside the pool. They are asleep whenever time may go on."""
     outside: anyio.CancelScope | None = None
-    """What they are in."""
+    """The scope of those tasks."""
     error: Exception | None = None
-    """What `build` raised."""
+    """The error that `build` raised."""
 
     async def run(self) -> Simulation:
         clock = _Clock(self.start)
@@ -261,7 +261,7 @@ class _World:
         return recorder.simulation()
 
     async def _go_on_outside(self, build: Coroutine[Any, Any, None] | None, recorder: _Recorder) -> None:
-        """Go on with what is not the scheduler's doing, until its end."""
+        """Run everything that is not the scheduler's doing, until its end."""
         await recorder.started.wait()
         async with anyio.create_task_group() as group:
             self.outside = group.cancel_scope
@@ -291,7 +291,7 @@ class _World:
         self._end_outside()
 
     async def _let_the_deaf_end(self, scheduler: _Simulated, clock: _Clock) -> None:
-        """Once nobody waits for them any more, those who ignored their cancellation must still come to their end."""
+        """Let tasks that ignored their cancellation, and are no longer waited for, come to their end."""
         await scheduler.life.has_wound_down.wait()
         self._end_outside()
         for _ in range(TURNS_TO_NOTICE):

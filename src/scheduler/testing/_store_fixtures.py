@@ -11,11 +11,11 @@ from ._store_rows import START_US, MakeStore, no_hint
 
 
 class StoreFixtures:
-    """A store that is open. Who tests one says in `make_store` how it is made."""
+    """A store that is open. `make_store` says how it is made."""
 
     @pytest.fixture
     def make_store(self) -> MakeStore:
-        """A callable: each call makes a new store object, none of them open, all of them on the same empty data."""
+        """A callable: each call makes a new, closed store object, all on the same empty data."""
         msg = "a subclass says how its store is made: see the docstring of scheduler.testing.stores"
         raise NotImplementedError(msg)
 

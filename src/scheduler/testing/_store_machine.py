@@ -1,4 +1,4 @@
-"""Random batches, restarts and prunes, with a store and its reference side by side."""
+"""Random batches, restarts and prunes, for a store and its reference."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._store_rows import (
 SETTINGS: Final = settings(
     max_examples=15,
     stateful_step_count=20,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],  # to explain a failure slows every example
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],  # explaining a failure slows every example
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -85,7 +85,7 @@ retentions = st.builds(
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """A store beside the reference: both are told the same, and after each step nothing tells them apart."""
+    """A store and the reference: both get the same calls, and after each step they must be equal."""
 
     def __init__(self, make_store: MakeStore) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
-        """A batch of anything."""
+        """Commit a random batch."""
         batch = Batch(
             jobs=data.draw(_rows(IDS, st.none() | jobs, "id")),
             states=data.draw(_rows(IDS, states, "job_id")),
@@ -119,7 +119,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.last is not None)
     @rule()
     def repeat(self) -> None:
-        """The last batch once more, as after an answer that was lost: nothing changes by it."""
+        """Commit the last batch again, as after a lost answer: nothing changes."""
         assert self.last is not None
         batch, answer = self.last
         before = everything_in(self.reference)
@@ -128,7 +128,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(is_same=st.booleans())
     def reopen(self, *, is_same: bool) -> None:
-        """A restart: the same store object is opened again, or another one."""
+        """Restart: open the same store object again, or another one."""
         self.store.close()
         self.store = self.store if is_same else self.make_store()
         opened = self.store.open(START_US, no_hint)
@@ -137,14 +137,14 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(retention=retentions, second=st.sampled_from(SECONDS))
     def prune(self, retention: Retention, second: int) -> None:
-        """Until all is within the bounds."""
+        """Prune until all is within the bounds."""
         self.last = None
         gone = [sum(prune_all(store, retention, due_at(second + 1))) for store in (self.store, self.reference)]
         assert gone[0] == gone[1]
 
     @invariant()
     def they_hold_the_same(self) -> None:
-        """All that can be read is equal."""
+        """Everything that can be read is equal."""
         assert everything_in(self.store) == everything_in(self.reference)
         for job_id in IDS:
             asked: dict[str, Any] = {"limit": 1, "before_us": due_at(SECONDS[-1])}
@@ -152,7 +152,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert not self.store.changes()
 
     def teardown(self) -> None:
-        """Let go of it."""
+        """Close the store."""
         self.store.close()
 
     def _commit(self, batch: Batch) -> Receipt:
@@ -161,7 +161,7 @@ class StoreMachine(RuleBasedStateMachine):
         return receipt
 
     def _ends(self, data: st.DataObject) -> list[StoredTick]:
-        """Of marks that were made once, whether or not their ticks have been marked anew."""
+        """Draw ends of marks that were made once, even if their ticks have been marked again."""
         ended = []
         for job_id, second in data.draw(st.lists(ticks, unique=True, max_size=3)):
             record = self._record(job_id, due_at(second))
@@ -182,8 +182,9 @@ class StoreMachine(RuleBasedStateMachine):
         return ended
 
     def _marks(self, data: st.DataObject, ended: list[StoredTick]) -> list[StoredTick]:
-        """With new fences. None of a tick of which the same batch has a stale end: nobody ends one run and marks
-        another of a tick that a third has marked in between.
+        """Draw marks with new fences, but none for a tick of which the batch has a stale end.
+
+        No scheduler ends one run and marks another of a tick that a third one has marked between.
         """
         marks = []
         stale = {(tick.job_id, tick.due_us) for tick in ended if self._is_stale(tick)}
@@ -203,7 +204,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def _rows(keys: tuple[str, ...], values: st.SearchStrategy[Any], field: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Values by key, each of which knows its key."""
+    """Draw values by key, each of which knows its key."""
     drawn = st.dictionaries(st.sampled_from(keys), values, max_size=3)
     return drawn.map(lambda rows: {key: row and row._replace(**{field: key}) for key, row in rows.items()})
 

@@ -1,4 +1,4 @@
-"""Rows to write, and short ways to read all that a store holds."""
+"""Rows to write, and short ways to read all rows of a store."""
 
 from __future__ import annotations
 
@@ -20,66 +20,66 @@ MANY: Final = 1_000_000
 
 
 def no_hint() -> None:
-    """A hint for a store that nobody else changes."""
+    """Ignore hints: no other program changes the store."""
 
 
 def due_at(seconds: int) -> int:
-    """So many seconds after START_US."""
+    """Return the instant `seconds` after START_US."""
     return START_US + seconds * SECOND
 
 
 def job(job_id: str = "a", **others: Any) -> StoredJob:
-    """A job; what is not said is as simple as can be."""
+    """Return a job that is simple except for `others`."""
     return StoredJob(job_id, "package.module:task", "@every 100d")._replace(**others)
 
 
 def mark(job_id: str = "a", seconds: int = 0, *, fence: int, attempt: int = 1) -> StoredTick:
-    """The mark of a tick that is due so many seconds after START_US."""
+    """Return the mark of a tick that is due `seconds` after START_US."""
     due_us = due_at(seconds)
     return StoredTick(job_id, due_us, attempt, fence, RUNNING, started_us=due_us + 10)
 
 
 def end(started: StoredTick, outcome: Outcome = Outcome.SUCCEEDED, **others: Any) -> StoredTick:
-    """How the run of a mark ended, half a second after it was due."""
+    """Return how the run of a mark ended, half a second after it was due."""
     ended_us = started.due_us + SECOND // 2
     ended = started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, owed=False)
     return ended._replace(**others)
 
 
 def missed(job_id: str = "a", seconds: int = 0) -> StoredTick:
-    """The record of a tick that had no run."""
+    """Return the record of a tick that had no run."""
     due_us = due_at(seconds)
     outcome, reason = Outcome.MISSED.value, MissedReason.LATE.value
     return StoredTick(job_id, due_us, 1, 0, outcome, ended_us=due_us + SECOND // 2, reason=reason)
 
 
 def jobs_of(store: Store) -> dict[str, tuple[StoredJob, StoredState | None]]:
-    """All jobs with their states, by id."""
+    """Return all jobs with their states, by id."""
     return {row[0].id: row for rows in store.load() for row in rows}
 
 
 def pauses_of(store: Store) -> dict[str, StoredPause]:
-    """All pauses, by scope."""
+    """Return all pauses, by scope."""
     return {pause.scope: pause for pause in store.pauses()}
 
 
 def history_of(store: Store) -> list[StoredTick]:
-    """All records, in an order that does not hang on the store."""
+    """Return all records, in an order that does not depend on the store."""
     return sorted(store.history(limit=MANY), key=lambda tick: (tick.due_us, tick.job_id))
 
 
 def everything_in(store: Store) -> tuple[Any, ...]:
-    """All that can be read, to be compared."""
+    """Return everything that can be read, for comparison."""
     return jobs_of(store), pauses_of(store), sorted(store.running()), sorted(store.owed()), history_of(store)
 
 
 def prune_all(store: Store, retention: Retention, now_us: int) -> list[int]:
-    """How many went with each call, until a call found nothing."""
+    """Prune until nothing goes, and return how many went with each call."""
     return list(iter(lambda: store.prune(retention, now_us), 0))
 
 
 def wipe(store: Store) -> None:
-    """Leave nothing in it, by nothing but its verbs."""
+    """Empty the store through its verbs alone."""
     jobs = dict.fromkeys(jobs_of(store))
     pauses = dict.fromkeys(pauses_of(store))
     store.commit(Batch(jobs=jobs, pauses=pauses, ended=[end(tick) for tick in (*store.running(), *store.owed())]))

@@ -1,4 +1,4 @@
-"""A store that fails when you tell it to: at a certain call, before or after it has done its work."""
+"""A store that fails when you tell it to: at a certain call, before or after its work."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ class FlakyStore:
     """A store that does what `store` does, except that some calls raise `error` (by default StoreUnavailable).
 
     `fail_on`: which call fails, or which calls, counted from 1 over all calls of `verbs`. You may set it at any time.
-    `before_or_after`: "before" fails before anything is done; "after" does it and loses the answer, as a connection
-    that breaks. `is_immediate`: with False, an immediate store is called from a thread, like one that waits.
-
-    `calls`: how often each verb has been called.
+    `before_or_after`: "before" fails before anything is done; "after" does it and loses the answer, like a broken
+    connection. `is_immediate`: with False, even an immediate store is called from a thread. `calls`: how often each
+    verb has been called.
     """
 
     def __init__(
@@ -67,47 +66,47 @@ class FlakyStore:
 
     @property
     def is_immediate(self) -> bool:
-        """The answer of the store, or what was asked for."""
+        """The store's answer, unless it was set."""
         return self.store.is_immediate if self._is_immediate is None else self._is_immediate
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("open", lambda: self.store.open(now_us, hint))
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Of the store, or `error`, at once: the lists are all read before the first is given."""
+        """Call the store, or raise `error`, at once: all lists are read before the first is returned."""
         return iter(self._call("load", lambda: list(self.store.load())))
 
     def pauses(self) -> list[StoredPause]:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("pauses", self.store.pauses)
 
     def running(self) -> list[StoredTick]:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("running", self.store.running)
 
     def owed(self) -> list[StoredTick]:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("owed", self.store.owed)
 
     def commit(self, batch: Batch) -> Receipt:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("commit", lambda: self.store.commit(batch))
 
     def changes(self) -> Changes:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("changes", self.store.changes)
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("history", lambda: self.store.history(job_id, limit=limit, before_us=before_us))
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Of the store, or `error`."""
+        """Call the store, or raise `error`."""
         return self._call("prune", lambda: self.store.prune(retention, now_us))
 
     def close(self) -> None:
-        """Of the store: never fails."""
+        """Close the store. Never fails."""
         self.calls["close"] += 1
         self.store.close()
 

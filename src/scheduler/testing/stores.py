@@ -7,10 +7,9 @@
         def make_store(self, tmp_path):
             return lambda: MyStore(tmp_path / "jobs")
 
-`make_store` is a callable: each call makes a new store object, none of them open, all of them on the same data, which
-are empty when the test begins. A failure says more with `pytest.register_assert_rewrite("scheduler.testing")` in a
-conftest.py. Those tests of the second class and the last that are async need anyio's pytest plugin, which comes with
-anyio.
+`make_store` is a callable: each call makes a new, closed store object. All of them are on the same data, which are
+empty when the test begins. A failure says more with `pytest.register_assert_rewrite("scheduler.testing")` in a
+conftest.py. Async tests of the second class and the last need anyio's pytest plugin, which comes with anyio.
 
 A store that others can write into is tested for what it tells about it, too:
 
@@ -74,14 +73,15 @@ class StoreConformance(
 
 
 class SchedulerStoreConformance(RulesOfSchedulers):
-    """The suite for what a scheduler finds again after a restart, a crash and a failure. A subclass brings the fixture
-    `make_store`.
+    """The suite for what a scheduler finds again after a restart, a crash and a failure.
 
-    Its tests are async: they run on each backend of anyio that its pytest plugin is told of.
+    A subclass brings the fixture `make_store`. Its tests are async: they run on each backend of anyio that its pytest
+    plugin is told of.
     """
 
 
 class EditConformance(RulesOfEdits, RulesOfEditsOfAScheduler):
-    """The suite for what a store tells of changes made by others, and what a scheduler makes of it. A subclass brings
-    the fixtures `make_store` and `edit`.
+    """The suite for what a store tells of changes made by others, and what a scheduler makes of it.
+
+    A subclass brings the fixtures `make_store` and `edit`.
     """

@@ -246,7 +246,7 @@ class Connection(psycopg.Connection[TupleRow]):
             raise
 
     def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
-        """Ask all of these in one transaction, in one way to the server and back. An error closes the connection."""
+        """Carry out all statements in one transaction, in one round trip. An error closes the connection."""
         with self.in_one_way_as(agent, asked, isolation) as answers:
             pass
         return answers

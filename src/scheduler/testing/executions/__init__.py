@@ -1,4 +1,4 @@
-"""Does a store keep executions? The suite that every store with `executions` has to pass, besides that of stores.
+"""Does a store keep executions? The suite for every store with `executions`, besides that of stores.
 
     from scheduler.testing.executions import ExecutionConformance
 
@@ -7,9 +7,8 @@
         def make_store(self, tmp_path):
             return lambda: MyStore(tmp_path / "jobs")
 
-`make_store` is what it is in `scheduler.testing.stores`: each call makes a store object, all on the same empty data.
-Whoever opens such an object takes the data over, so its agent is another one, and the one before has died. Needs
-pytest.
+`make_store` is as in `scheduler.testing.stores`: each call makes a store object, all on the same empty data. Opening
+such an object takes the data over: it stands for another node, and the node before has died. Needs pytest.
 """
 
 from ._rules_of_audits import RulesOfAudits

@@ -1,4 +1,4 @@
-"""Executions to write, and short ways to read what a store holds of them."""
+"""Executions to write, and short ways to read those of a store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExecutingStore(Store, Protocol):
 
     @property
     def executions(self) -> Executions:
-        """Their verbs."""
+        """The verbs of executions."""
 
 
 class ExecutionFixtures(StoreFixtures):
@@ -40,7 +40,7 @@ class ExecutionFixtures(StoreFixtures):
 
 @contextmanager
 def another(make_store: MakeStore) -> Iterator[ExecutingStore]:
-    """The store, opened by another agent: the one before has died."""
+    """Open the store as another node: the one before has died."""
     other = cast("ExecutingStore", make_store())
     other.open(START_US, no_hint)
     try:
@@ -50,13 +50,13 @@ def another(make_store: MakeStore) -> Iterator[ExecutingStore]:
 
 
 def planned(job_id: str = "a", seconds: int | None = 60, **others: Any) -> Planned:
-    """A plan for that job, so many seconds after START_US; None: there is to be no live one."""
+    """Plan for that job, `seconds` after START_US; None: no live execution."""
     due_us = None if seconds is None else due_at(seconds)
     return Planned(job_id, due_us, job(job_id).schedule, START_US)._replace(**others)
 
 
 def put(job_id: str = "a", seconds: int = 60, number: int = 1, instance: str = SERVER) -> Placed:
-    """Say where that execution stands."""
+    """Return the position of that execution."""
     return Placed(job_id, due_at(seconds), instance, number, START_US + 5)
 
 
@@ -72,25 +72,25 @@ def plan(store: Store, *plans: Planned) -> Receipt:
 
 
 def by_job(*plans: Planned) -> dict[str, Planned]:
-    """The plans as a batch holds them."""
+    """Return the plans as a batch holds them."""
     return {each.job_id: each for each in plans}
 
 
 def statuses(store: ExecutingStore, job_id: str = "a") -> list[tuple[float, str]]:
-    """The known executions of the job: seconds after START_US and status, the first due first."""
+    """Return the known executions of the job: seconds after START_US and status, the first due first."""
     found = store.executions.of_job(job_id)
     return [((row.due_us - START_US) / 1e6, row.status) for row in reversed(found)]
 
 
 def in_line(store: ExecutingStore, status: str) -> list[str]:
-    """The ids of the jobs whose live execution has this status, first due first."""
+    """Return the ids of jobs whose live execution has this status, first due first."""
     return [row.job_id for row in store.executions.waiting(status, before_us=EVER)]
 
 
 def keys(rows: Iterable[Execution]) -> list[tuple[str, float]]:
-    """Job ids, and seconds after START_US."""
+    """Return job ids, and seconds after START_US."""
     return sorted((row.job_id, (row.due_us - START_US) / 1e6) for row in rows)
 
 
 def nothing(_: Standing) -> None:
-    """All is well, says this decision."""
+    """Decide that all is well."""

@@ -1,4 +1,4 @@
-"""Rules of taking: a job is with one agent at a time, and comes with all that its last agent has left."""
+"""Rules of taking: one node at a time has a job, with everything that its last node left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RulesOfTaking(ExecutionFixtures):
     """Take, run, and release."""
 
     def test_what_is_taken_comes_with_its_job(self, store: ExecutingStore) -> None:
-        """In the order that was asked for."""
+        """The answers are in the order of the request."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a")]))
         answers = store.executions.take([("b", due_at(60)), A])
@@ -36,7 +36,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store, "a") == statuses(store, "b") == [(60, TAKEN)]
 
     def test_what_is_pending_may_be_taken(self, store: ExecutingStore) -> None:
-        """The queue was quicker than the commit that says where it stands."""
+        """The queue was quicker than the commit with its position."""
         plan(store, planned())
         store.executions.take([A])
         store.commit(Batch(placed=[put(number=7)]))
@@ -44,12 +44,12 @@ class RulesOfTaking(ExecutionFixtures):
         assert (row.status, row.number) == (TAKEN, 7)
 
     def test_taking_again_is_answered_again(self, store: ExecutingStore) -> None:
-        """The answer was lost."""
+        """The first answer was lost."""
         plan(store, planned())
         assert store.executions.take([A]) == store.executions.take([A])
 
     def test_what_we_have_is_known(self, store: ExecutingStore) -> None:
-        """Until it is released."""
+        """An execution is ours until it is released."""
         plan(store, planned("a"), planned("b"), planned("c"))
         store.executions.take([A])
         store.executions.fetch(["b"], due_at(7))
@@ -58,7 +58,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert [row.job_id for row in store.executions.taken()] == ["b"]
 
     def test_a_job_is_fetched_out_of_its_turn(self, store: ExecutingStore) -> None:
-        """Somebody asks something of it. What waits for it in the queue stays there, and is planned for as ever."""
+        """An act waits for the job. Its execution in the queue stays there, and plans go on as usual."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a")]))
         now_us = due_at(7)
@@ -75,14 +75,14 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(7, DONE), (60, SUPERSEDED), (90, PENDING)]
 
     def test_a_job_that_has_nothing_live_is_fetched_too(self, store: ExecutingStore) -> None:
-        """It is paused, say."""
+        """The job may be paused."""
         plan(store, planned(seconds=None))
         (found,) = store.executions.fetch(["a"], due_at(7))
         assert isinstance(found, Fetched)
         assert found.live is None
 
     def test_a_job_that_an_agent_has_is_not_fetched(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """Unless that has died. Then it comes with what that was cut off at."""
+        """Once that node has died, the job comes with the ticks that were cut off."""
         plan(store, planned())
         store.executions.take([A])
         store.commit(Batch(marks=[mark("a", 60, fence=1)], planned=by_job(planned(seconds=120))))
@@ -93,7 +93,7 @@ class RulesOfTaking(ExecutionFixtures):
             assert statuses(other) == [(60, DONE), (70, TAKEN), (120, PENDING)]
 
     def test_what_is_not_live_is_not_taken(self, store: ExecutingStore) -> None:
-        """And it is said why."""
+        """The answer says why."""
         plan(store, planned())
         store.commit(Batch(planned=by_job(planned(seconds=90))))
         store.commit(Batch(planned=by_job(planned(seconds=120, skips=True))))
@@ -121,14 +121,14 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, TAKEN), (120, PENDING)]
 
     def test_of_two_ticks_of_a_job_one_is_taken(self, store: ExecutingStore) -> None:
-        """They were asked for together."""
+        """Both are asked for in one call."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(planned=by_job(planned(seconds=120))))
         assert isinstance(store.executions.take([A, ("a", due_at(120))])[0], Taken)
 
     def test_what_is_released_is_done(self, store: ExecutingStore) -> None:
-        """And comes out of the queue in vain. Of those that are done the last is known."""
+        """It comes out of the queue in vain. Only the last done execution is known."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=120))))
@@ -140,7 +140,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(120, DONE), (180, PENDING)]
 
     def test_a_release_that_is_repeated_leaves_what_was_taken_since(self, store: ExecutingStore) -> None:
-        """Its answer was lost, and so it is sent again."""
+        """The answer was lost, so the batch is sent again."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         batch = Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=120)))
@@ -151,7 +151,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, DONE), (120, TAKEN)]
 
     def test_what_is_planned_again_with_its_release_is_live(self, store: ExecutingStore) -> None:
-        """Its agent stops in good order, without having begun it."""
+        """Its node stops in order, without having begun it."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put()]))
         store.executions.take([A])
@@ -159,7 +159,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, PENDING)]
 
     def test_a_job_of_an_agent_that_has_died_is_taken(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """With what that agent was cut off at."""
+        """It comes with the ticks at which that node was cut off."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         first, second = mark(seconds=60, fence=1), mark(seconds=120, fence=2)
@@ -172,7 +172,7 @@ class RulesOfTaking(ExecutionFixtures):
             assert [tick.due_us for tick in answer.owed] == [due_at(120)]
 
     def test_the_next_execution_ends_one_that_was_cut_off(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """Its agent had planned further before it died."""
+        """Its node had planned further before it died."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(marks=[mark(seconds=60, fence=1)], planned=by_job(planned(seconds=120))))
@@ -184,7 +184,7 @@ class RulesOfTaking(ExecutionFixtures):
             assert other.executions.take([A]) == [NotTaken.DONE]
 
     def test_who_has_been_taken_over_takes_nothing(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """As nothing of it is committed any more."""
+        """No commit of it succeeds either."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put()]))
         with another(make_store) as other:
@@ -193,7 +193,7 @@ class RulesOfTaking(ExecutionFixtures):
             assert statuses(other) == [(60, SCHEDULED)]
 
     def test_what_others_have_taken_is_not_ours_to_release(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """The batch is of a time before."""
+        """The batch is older than the take."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         with another(make_store) as other:

@@ -1,4 +1,4 @@
-"""Is it a queue? The suite that every queue has to pass, ours and your own, and a beanstalkd for tests.
+"""Is it a queue? The suite for every queue, ours and your own, and a beanstalkd for tests.
 
     from scheduler.testing.queues import QueueConformance, Turned
 
@@ -12,12 +12,12 @@
         def make_queue(self):
             return MyQueue
 
-`make_queue` makes a queue object that is not open; all of one test are on the same server, which is empty when the test
-begins. `world` has the clock that the queues are given, and lets time pass for them and for the server. A queue that is
-shared by processes passes `SharedQueueConformance` too, one with the method of `scheduler.queues.Bounded`
-`BoundedQueueConformance`, and one on a beanstalkd `BeanstalkdConformance`.
-`FakeBeanstalkd` speaks beanstalkd's protocol, in this process.
-Knows no scheduler. Needs pytest.
+`make_queue` makes a closed queue object; all of one test are on the same server, which is empty when the test begins.
+`world` has the queues' clock, and lets time pass for them and for the server. A queue that processes share must pass
+`SharedQueueConformance` too. So must a queue with the method of `scheduler.queues.Bounded` `BoundedQueueConformance`,
+and a queue on a beanstalkd `BeanstalkdConformance`.
+
+`FakeBeanstalkd` speaks beanstalkd's protocol, in this process. Needs pytest.
 """
 
 from __future__ import annotations

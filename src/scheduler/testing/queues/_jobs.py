@@ -1,6 +1,6 @@
-"""All that a beanstalkd holds, as one object: jobs in tubes, each delayed, ready, reserved or buried.
+"""The jobs of a beanstalkd as one object: in tubes, each delayed, ready, reserved or buried.
 
-It has no socket and no clock: each call is told the instant, in seconds. Deadlines are instants, as in the real one.
+It has no socket and no clock: each call gets the instant, in seconds. Deadlines are instants, as in the real one.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from attrs import Factory, define
 
 State = Literal["ready", "delayed", "reserved", "buried"]
 MARGIN: Final = 1.0
-"""Seconds before a job's time to run is over, from which on its holder gets no other job, but a warning."""
+"""Seconds before a job's time to run ends: from then on its holder gets a warning instead of a job."""
 
 Owner = object
-"""Whoever has reserved a job: a connection."""
+"""A connection that has reserved a job."""
 
 
 @define(eq=False)
 class Job:
-    """A job. `until`: the instant at which its delay, or its time to run, is over. `order`: who came first."""
+    """A job. `until`: the instant at which its delay, or its time to run, ends. `order`: its number in order of
+    arrival.
+    """
 
     number: int
     tube: str
@@ -38,7 +40,7 @@ class Job:
     counts: Counter[str] = Factory(Counter)
 
     def statistics(self, now: float) -> dict[str, Any]:
-        """Return what `stats-job` says."""
+        """Return the answer to `stats-job`."""
         waits = self.state in {"delayed", "reserved"}
         return {
             "id": self.number,
@@ -79,7 +81,7 @@ class Jobs:
         return job
 
     def pass_time(self, now: float) -> None:
-        """Make ready what has waited, or was reserved, for long enough."""
+        """Make jobs ready whose delay, or time to run, has ended."""
         for job in self.by_number.values():
             if job.state == "reserved" and job.until <= now:
                 job.counts["timeouts"] += 1
@@ -112,13 +114,13 @@ class Jobs:
         return [job for job in self.by_number.values() if job.state == "reserved" and job.owner is owner]
 
     def release(self, job: Job, now: float, priority: int, delay: int) -> None:
-        """Have a job wait again."""
+        """Make a job wait again."""
         job.priority, job.delay = priority, delay
         job.counts["releases"] += 1
         self._wait(job, now, delay)
 
     def give_back(self, owner: Owner) -> None:
-        """Make ready whatever this owner had: it is gone."""
+        """Make ready every job of an owner that is gone."""
         for job in self.held_by(owner):
             self._ready(job)
 
@@ -129,7 +131,7 @@ class Jobs:
         job.counts["buries"] += 1
 
     def delete(self, number: int, owner: Owner) -> bool:
-        """Delete a job that nobody else has reserved."""
+        """Delete a job, unless another owner has reserved it."""
         job = self.by_number.get(number)
         if job is None or (job.state == "reserved" and job.owner is not owner):
             return False
@@ -138,7 +140,7 @@ class Jobs:
         return True
 
     def first(self, tube: str, state: State) -> Job | None:
-        """Return the job of a tube in that state which leaves it first."""
+        """Return the job in that state that leaves the tube first."""
         found = [job for job in self.by_number.values() if job.tube == tube and job.state == state]
         match state:
             case "ready":
@@ -149,7 +151,7 @@ class Jobs:
                 return min(found, key=lambda job: job.order, default=None)
 
     def kick(self, tube: str, most: int) -> int:
-        """Make ready so many that were buried, or if there are none, that are delayed."""
+        """Make `most` buried jobs ready, or if there are none, delayed ones."""
         kind: State = "buried" if self.first(tube, "buried") else "delayed"
         kicked = 0
         while kicked < most and (job := self.first(tube, kind)) is not None:
@@ -163,16 +165,16 @@ class Jobs:
         self._ready(job)
 
     def pause(self, tube: str, now: float, seconds: int) -> None:
-        """Give no job of a tube away for so many seconds."""
+        """Give no job of a tube away for that many seconds."""
         self.paused[tube], self.pauses[tube] = now + seconds, seconds
         self.pauses_asked[tube] += 1
 
     def pause_left(self, tube: str, now: float) -> int:
-        """Return how many seconds of a tube's pause are left."""
+        """Return the seconds left of a tube's pause."""
         return max(int(self.paused.get(tube, now) - now), 0)
 
     def next_deadline(self, now: float) -> float | None:
-        """Return the first instant at which a delay or a time to run is over, or its holder is to be warned of that."""
+        """Return the first instant at which a delay or a time to run ends, or a holder must be warned."""
         jobs = self.by_number.values()
         waiting = [job.until for job in jobs if job.state in {"delayed", "reserved"}]
         warnings = [job.until - MARGIN for job in jobs if job.state == "reserved" and job.until - MARGIN > now]

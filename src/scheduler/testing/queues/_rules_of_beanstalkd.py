@@ -1,4 +1,4 @@
-"""The rules of a queue on a beanstalkd: what a server may do to it that no other can."""
+"""The rules of a queue on a beanstalkd: what only such a server may do to it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ._world import Opened, Turned
 HOUR = 3_600
 
 TRIES: Final = 20
-"""How often the time of a tick is let run out: a server that warns its holder first gives it more."""
+"""How often a test lets a tick's time run out. A server that warns its holder first gives more time."""
 
 
 class BeanstalkdServer(Protocol):
-    """A beanstalkd that can be troubled, real or not."""
+    """A beanstalkd that a test can disturb, real or not."""
 
     address: str
 
@@ -26,31 +26,31 @@ class BeanstalkdServer(Protocol):
         """Kill and start it, with what its log has kept, or with nothing."""
 
     def drain(self) -> None:
-        """Have it refuse what is put."""
+        """Make it refuse every put."""
 
     def step(self, seconds: float) -> None:
-        """Set its clock, and nobody else's."""
+        """Set its clock alone."""
 
     def stopped(self) -> AbstractContextManager[object]:
-        """Have it gone for as long as the block lasts."""
+        """Keep it down during the block."""
 
     def say(self, *lines: bytes) -> bytes:
-        """Say lines on a connection of its own, and return what is answered to the last."""
+        """Send lines on a connection of its own, and return the answer to the last."""
 
 
 class BeanstalkdConformance(QueueFixtures):
-    """The suite for a queue on a beanstalkd. A subclass brings `server`, beside `world` and `make_queue`."""
+    """The suite for a queue on a beanstalkd. A subclass brings `server`, besides `world` and `make_queue`."""
 
     @pytest.fixture
     def server(self) -> BeanstalkdServer:
-        """A server that the queues are on."""
+        """The server that the queues use."""
         msg = "a subclass says which server: see the docstring of scheduler.testing.queues"
         raise NotImplementedError(msg)
 
     def test_a_number_of_a_server_that_has_lost_all_is_another_s(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Numbers begin at 1 again: an old place must not take away what stands there now."""
+        """Numbers begin at 1 again: an old position must not remove the new job there."""
         old, new = Tick("old", world.due_in(60)), Tick("new", world.due_in(60))
         (place,) = opened.queue.put([old])
         assert place is not None
@@ -65,7 +65,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_server_that_kept_its_log_has_all_under_the_old_numbers(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The instance is another, and yet nothing is lost: the body says so."""
+        """The instance is another, yet nothing is lost: the bodies prove it."""
         tick = Tick("a", world.due_in(60))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -80,7 +80,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_comes_out_of_a_server_that_was_restarted(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Connections are made anew, and tubes watched anew."""
+        """The connections are made again, and watch their tubes again."""
         before = Tick("before", world.due_in(0))
         opened.queue.put([before])
         (delivery,) = opened.wait_for(1)  # so there are connections that the restart ends
@@ -94,7 +94,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_server_that_is_drained_has_ticks_wait_here(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The answer says so, it is counted, and they come out in time."""
+        """The answer says so, it is counted, and the ticks come out in time."""
         server.drain()
         tick = Tick("a", world.due_in(5))
         assert opened.queue.put([tick]) == [None]
@@ -107,7 +107,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_server_that_is_gone_has_ticks_wait_here(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Nothing is late because of a server that somebody restarts."""
+        """No tick is late because of a restart of the server."""
         with server.stopped():
             tick = Tick("a", world.due_in(5))
             assert opened.queue.put([tick]) == [None]
@@ -118,7 +118,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_that_a_server_would_not_take_is_not_sent(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Its bound is asked for when the connection is made; the connection goes on."""
+        """The connection asks for the server's bound at first, and goes on."""
         big, small = Tick("x" * 70_000, world.due_in(-1)), Tick("a", world.due_in(60))
         puts = server.say(b"stats").count(b"cmd-put: 0")
         here, there = opened.queue.put([big, small])
@@ -131,7 +131,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_clock_that_is_set_forward_lets_nothing_begin_early(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """All deadlines of a server follow its wall clock. What comes out too early goes back, for the time left."""
+        """All deadlines of a server follow its wall clock. A tick that comes out too early goes back for the rest."""
         tick, marker = Tick("a", world.due_in(1_000)), Tick("b", world.due_in(0))
         (place,) = opened.queue.put([tick])
         server.step(HOUR)
@@ -151,7 +151,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_clock_that_is_set_back_is_seen_in_the_time_left(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The tick would come out an hour late. Whoever compares can take it out and put it anew."""
+        """The tick would come out an hour late. An audit compares, removes it and puts it again."""
         tick = Tick("a", world.due_in(10))
         (place,) = opened.queue.put([tick])
         server.step(-HOUR)
@@ -167,7 +167,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_beyond_what_a_server_can_count_gets_there_by_hops(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """2^32 - 1 seconds are 136 years. After the first it goes back for the rest."""
+        """2^32 - 1 seconds are 136 years. After the first hop it goes back for the rest."""
         tick = Tick("a", world.due_in(200 * 365.25 * 86_400))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -180,7 +180,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.ticks() == []
 
     def test_what_is_no_tick_is_put_aside(self, opened: Opened, server: BeanstalkdServer) -> None:
-        """Another program uses our tube: its job is not deleted, for it is not ours, and nobody stumbles over it."""
+        """Another program uses our tube: its job is neither deleted nor taken again."""
         assert server.say(b"use timerqueue", b"put 0 0 60 5\r\nhello").startswith(b"INSERTED")
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=1))
         assert opened.queue.statistics().strange == 1
@@ -189,14 +189,14 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_of_a_later_version_is_left_for_who_can_read_it(
         self, opened: Opened, server: BeanstalkdServer
     ) -> None:
-        """While machines are being upgraded both versions take from one tube."""
+        """During an upgrade both versions take from one tube."""
         body = b'{"v":2,"what":"ever"}'
         server.say(b"use timerqueue", b"put 0 0 60 %d\r\n%b" % (len(body), body))
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(delayed=1))
         assert opened.queue.statistics().strange == 1
 
     def test_what_is_held_is_touched(self, opened: Opened, world: Turned) -> None:
-        """A run may take longer than the server's time to run: nobody else gets the tick meanwhile."""
+        """A run may take longer than the server's time to run: no other node gets the tick."""
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -210,7 +210,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_that_was_not_touched_in_time_is_another_s(
         self, make_queue: MakeQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Its holder stood still, say. Then its end changes nothing, and is counted."""
+        """Its holder may have been stopped. Its end then changes nothing, and is counted."""
         with closing(make_queue()) as queue:
             opened = Opened(queue, world)
             opened.queue.put([Tick("a", world.due_in(0))])
@@ -228,7 +228,7 @@ class BeanstalkdConformance(QueueFixtures):
             eventually(lambda: opened.queue.census(Kind.RUN).total == 1)
 
     def test_a_place_of_a_number_that_no_server_gives_is_empty(self, opened: Opened, world: Turned) -> None:
-        """A row may hold anything: what the protocol cannot say is not said."""
+        """A row may hold any number, and a number outside of the protocol is not sent."""
         tick = Tick("a", world.due_in(60))
         for number in (0, 999_999_999, 2**64 - 1, 2**64, -1):
             place = Place(opened.queue.instance(), number)

@@ -1,4 +1,4 @@
-"""The rules of a queue that can be told for how many ticks there is room."""
+"""The rules of a queue that can be told how much room there is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BoundedQueueConformance(QueueFixtures):
     """The suite for a queue that several processes use and that has the method of `Bounded`."""
 
     def test_no_more_come_out_than_there_is_room_for(self, make_queue: MakeQueue, world: Turned) -> None:
-        """Each that is settled makes room for another. What has come out when there is less room stays out."""
+        """Each settled tick makes room for another. Ticks that are out stay out when the room shrinks."""
         queue = make_queue()
         with closing(queue):
             _bound(queue, 3)
@@ -26,13 +26,13 @@ class BoundedQueueConformance(QueueFixtures):
             opened.wait_for(4)
             _bound(queue, 1)
             opened.come_out[1].done()
-            eventually(lambda: queue.statistics().done == 2)  # noqa: PLR2004 - as many
+            eventually(lambda: queue.statistics().done == 2)  # noqa: PLR2004 - both
             assert queue.census(Kind.RUN) == Census(ready=6, reserved=2)
             _bound(queue, None)
             opened.wait_for(10)
 
     def test_what_one_has_no_room_for_comes_out_to_another(self, make_queue: MakeQueue, world: Turned) -> None:
-        """One whose room is nothing takes nothing at all."""
+        """A process without room takes nothing."""
         with closing(make_queue()) as full, closing(make_queue()) as free:
             _bound(full, 0)
             at_full, at_free = Opened(full, world), Opened(free, world)

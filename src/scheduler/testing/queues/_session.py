@@ -1,7 +1,7 @@
 """One connection's commands to a fake beanstalkd, as text in and text out: doc/protocol.txt of the real one.
 
-As in the real one, an answer follows each command strictly in order, a connection that waits for a job reads nothing
-else, and after a malformed `put` its body is read as the next command.
+As in the real one, an answer follows each command strictly in order. A connection that waits for a job reads nothing
+else. After a malformed `put` its body is read as the next command.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refuse(answer: str) -> NoReturn:
 
 
 class Server(Protocol):
-    """A server, as far as a session may know it."""
+    """A server, as a session sees it."""
 
     jobs: Jobs
     commands: Counter[str]
@@ -69,13 +69,13 @@ class Session:
         self.has_reserved = False
 
     def receive(self, data: bytes) -> None:
-        """Take bytes in, and carry out what is complete."""
+        """Take bytes in, and carry out complete commands."""
         self.incoming += data
         while self.waits_until is None and not self.is_over and self._one():
             pass
 
     def look_again(self) -> None:
-        """Give a job, or the news that there is none, to a connection that waits. Read on if it waits no more."""
+        """Answer a connection that waits: a job, or that there is none. Read on if it waits no more."""
         if self.waits_until is not None and self._reserved(self.waits_until):
             self.receive(b"")
 
@@ -148,7 +148,7 @@ class Session:
         return self.server.jobs.held(number(text, LARGEST_NUMBER), self) or refuse("NOT_FOUND")
 
     def _reserved(self, until: float) -> bool:
-        """Answer a connection that waits, if there is an answer by now."""
+        """Answer a connection that waits, if there is an answer now."""
         now, jobs = self.server.now(), self.server.jobs
         held = jobs.held_by(self)
         if (job := jobs.next_ready(now, self.watching)) is not None:
@@ -294,7 +294,7 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
 
 
 def number(text: str, most: int = MOST) -> int:
-    """Read a number of the protocol: nothing but digits, 32 bits, or 64 if it is a job's."""
+    """Read a number of the protocol: only digits, 32 bits, or 64 for a job's number."""
     if not (text.isascii() and text.isdigit()) or int(text) > most:
         refuse("BAD_FORMAT")
     return int(text)

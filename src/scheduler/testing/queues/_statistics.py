@@ -1,4 +1,4 @@
-"""The answers to `stats` and `stats-tube`, with every key of the real one. What a fake has not got is 0."""
+"""The answers to `stats` and `stats-tube`, with every key of the real one. What a fake lacks is 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ assert {*_COUNTED} <= {"put", *COMMANDS}
 
 
 def of_server(server: Server, sessions: Collection[Session], *, connections: int, uptime: int) -> dict[str, Any]:
-    """Return what `stats` says. `connections`: how many there have been."""
+    """Return the answer to `stats`. `connections`: how many there have been."""
     return {
         **server.jobs.counts(),
         **{f"cmd-{name}": server.commands[name] for name in _COUNTED},
@@ -52,7 +52,7 @@ def of_server(server: Server, sessions: Collection[Session], *, connections: int
 
 
 def of_tube(server: Server, sessions: Collection[Session], tube: str) -> dict[str, Any]:
-    """Return what `stats-tube` says."""
+    """Return the answer to `stats-tube`."""
     jobs, now = server.jobs, server.now()
     watching = [each for each in sessions if tube in each.watching]
     left = jobs.pause_left(tube, now)

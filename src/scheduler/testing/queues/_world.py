@@ -1,4 +1,4 @@
-"""The world in which the rules of a queue are tested: a clock that is turned, a queue that is open, what came out."""
+"""The world of tests of a queue: a clock that is turned, an open queue, its deliveries."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from timerqueue import Clock
 from ...queues import Delivery, Queue, Tick
 
 PATIENCE: Final = 60.0
-"""Seconds after which a test gives up waiting for other threads and for servers."""
+"""Seconds after which a test stops waiting for other threads and for servers."""
 
 
 @define(eq=False)
 class Turned:
-    """A clock, and how time is made to pass by it, in seconds, for the queues and for their server."""
+    """A clock, and a function that lets seconds pass by it, for the queues and for their server."""
 
     clock: Clock
     turn: Callable[[float], object]
 
     def due_in(self, seconds: float) -> int:
-        """Return the instant so many seconds from now, in microseconds."""
+        """Return the instant that many seconds from now, in microseconds."""
         return int((self.clock.wall() + seconds) * 1_000_000)
 
 
@@ -44,13 +44,13 @@ class Opened:
         queue.open(world.clock, self._call_at, self._deliver)
 
     def comes(self, how_many: int, within: float) -> bool:
-        """Whether that many come out within so many seconds."""
+        """Whether that many ticks come out within `within` seconds."""
         self.fire()
         with self._changed:
             return self._changed.wait_for(lambda: len(self.come_out) >= how_many, within)
 
     def wait_for(self, how_many: int) -> list[Delivery]:
-        """Return what has come out, once that many have."""
+        """Return all deliveries, once there are that many."""
         self.fire()
         with self._changed:
             came = self._changed.wait_for(lambda: len(self.come_out) >= how_many, PATIENCE)

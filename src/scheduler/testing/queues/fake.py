@@ -1,4 +1,4 @@
-"""A beanstalkd in this process, for tests where none is installed. It speaks the protocol over a Unix socket or TCP."""
+"""A beanstalkd in this process, for tests without a real one. It speaks the protocol over a Unix socket or TCP."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _starts = count(1)
 
 
 class FakeBeanstalkd:
-    """A beanstalkd that keeps time by `clock`, at `path` or at a free port of 127.0.0.1. `address` says where it is.
+    """A beanstalkd that keeps time by `clock`, at `path` or at a free port of 127.0.0.1. Its `address` says where.
 
-    Use it as a context manager. `is_draining` and `is_full` make it refuse, `longest_body` is what it takes at most,
-    `commands` counts what it was asked. Whoever turns the clock calls `wake`. Unlike the real one it counts the seconds
-    of a `reserve-with-timeout` in real time, so that a clock that stands still makes nobody wait.
+    Use it as a context manager. `is_draining` and `is_full` make it refuse, `longest_body` is its bound, `commands`
+    counts its commands. Call `wake` after turning the clock. Unlike the real one it counts the seconds of a
+    `reserve-with-timeout` in real time, so that a clock that stands still delays no test.
     """
 
     def __init__(self, path: Path | str | None = None, *, clock: Clock | None = None) -> None:
@@ -66,8 +66,8 @@ class FakeBeanstalkd:
         return self._real.monotonic()
 
     def start(self) -> None:
-        """Listen, as a server that has just been started: with another id than before, and what it holds."""
-        self.id = f"{next(_starts):016d}"  # as one server in two thousand has it: without a letter
+        """Listen, as a server that was just started: with a new id, and the jobs that it holds."""
+        self.id = f"{next(_starts):016d}"  # like one server in two thousand: without a letter
         self._began, self._connections = self.real_now(), 0
         self.commands.clear()
         self._is_over = False
@@ -90,7 +90,7 @@ class FakeBeanstalkd:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it as a kill does. What was reserved is ready again at the next start."""
+        """End it as a kill does. Reserved jobs are ready again at the next start."""
         self._is_over = True
         self.wake()
         if self._thread is not None:
@@ -110,18 +110,18 @@ class FakeBeanstalkd:
         self.start()
 
     def wake(self) -> None:
-        """Look at the clock now. Returns before the consequences: those come to whoever waits."""
+        """Look at the clock now. Returns before the consequences, which waiting connections get."""
         with suppress(OSError):
             self._waker.send(b"!")
 
     def tubes(self) -> set[str]:
-        """Return the names of all tubes: those with jobs, and those that a connection uses or watches."""
+        """Return the names of all tubes: of jobs, and used or watched by a connection."""
         sessions = list(self._sessions.values())
         used = {tube for session in sessions for tube in (session.using, *session.watching)}
         return {"default", *self.jobs.tubes(), *used}
 
     def statistics(self, tube: str | None = None) -> dict[str, Any]:
-        """Return what `stats` says, or `stats-tube` of a tube."""
+        """Return the answer to `stats`, or to `stats-tube` of a tube."""
         sessions = self._sessions.values()
         if tube is not None:
             return of_tube(self, sessions, tube)
@@ -137,7 +137,7 @@ class FakeBeanstalkd:
             self._look_again()
 
     def _seconds_to_wait(self) -> float:
-        """Return how long nothing changes by itself. A clock that is turned by hand is looked at by `wake`."""
+        """Return how long nothing changes by itself. `wake` looks at a clock that is turned by hand."""
         deadline = self.jobs.next_deadline(self.now())
         waits = [session.waits_until - self.real_now() for session in self._sessions.values() if session.waits_until]
         if deadline is not None:

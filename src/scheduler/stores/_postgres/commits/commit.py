@@ -45,7 +45,7 @@ class Sending:
     gone: list[Cursor]
 
     def receipt(self, batch: Batch, standing: tuple[StoredJob, ...] = ()) -> Receipt:
-        """Return what of the batch was not carried out."""
+        """Return the parts of the batch that were not carried out."""
         done = _done_before(self.fences, batch)
         stale = (tick for tick in _not_put(self.ended) if _key(tick) not in done)
         return Receipt(
@@ -115,9 +115,7 @@ def _standing(connection: Connection, statements: Statements, batch: Batch, new:
 
 
 def _write_requests(connection: Connection, statements: Statements, batch: Batch, new: Collection[str]) -> None:
-    """Note what is asked of others, and what of theirs is done. A row that was not added has asked for nothing, or has
-    done so when it was.
-    """
+    """Write requests to others, and the ends of theirs. A row that was not added requests nothing, or did before."""
     if begun := [state for id, state in batch.begun.items() if storable(id) in new]:
         connection.execute(statements.begin_states, STATE.parameters(begun))
     if asked := [each for each in batch.requests if each.job_id not in batch.added or storable(each.job_id) in new]:
