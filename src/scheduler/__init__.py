@@ -1,7 +1,7 @@
-"""A scheduler: runs jobs on their schedules, under limits, in one process, and remembers them in a store if you like.
+"""A scheduler runs jobs on their schedules, under limits, in one process. A store remembers the jobs if you like.
 
 Begin with `Scheduler` and its method `add`. `Missed`, `ScheduleError`, `LifecycleError` and `UnknownLimit` come from
-the packages `schedule` and `timerqueue`; they are here so that you need not import those.
+the packages `schedule` and `timerqueue`. They are here so that you need not import those packages.
 """
 
 from typing import TYPE_CHECKING
@@ -175,10 +175,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     __version__: str
-else:  # type checkers are to know what there is not
+else:  # so that type checkers refuse names that the package lacks
 
     def __getattr__(name: str) -> str:
-        """Return the version of the distribution, which nothing here needs: to look it up takes a while."""
+        """Return the version of the distribution. Nothing in the package needs it, and the lookup takes a while."""
         if name != "__version__":
             msg = f"module 'scheduler' has no attribute {name!r}"
             raise AttributeError(msg)
@@ -187,6 +187,6 @@ else:  # type checkers are to know what there is not
         return version("timerqueue")
 
 
-for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
+for _each in [globals()[name] for name in __all__]:  # a traceback names the module from which users import the error
     if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("scheduler."):
         _each.__module__ = "scheduler"

@@ -1,12 +1,11 @@
-"""An audit of a store from outside: the watchdog's work, done once, by somebody who is no agent.
+"""An audit of a store from outside: the watchdog's work, done once, by a process that is no node.
 
-    agents      those whose leases ended long ago, and who do not renew them, are removed, so that what they had is
-                nobody's
-    rows        jobs whose rows make one doubt that anybody has them: the agents that have them are asked, and mend
-    queue       where one is given: each job that nobody has gets one execution, and that stands in the queue
+    nodes       those whose leases ended long ago, and who do not renew them, are removed; their shards become free
+    rows        jobs whose rows make one doubt that a node has them: their nodes are asked, and mend
+    queue       where one is given: each job without an owner gets one execution, and that stands in the queue
 
-Agents may run beside it, or none. All jobs are in sixteen parts, and each is looked at under the try-lock that the
-agents' own audits take. Synchronous: for a thread, or a program, of its own.
+Nodes may run meanwhile, or none. The jobs are divided into sixteen parts. Each part is checked under the try-lock that
+the nodes' own audits take. Synchronous: it needs a thread, or a program, of its own.
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ from .stores import LATE, LEASE, PARTS, Decide, Doubt, Doubted, FleetView, Visit
 
 SECOND_US: Final = 1_000_000
 BETWEEN_LOOKS: Final = 0.1
-"""Seconds between two looks at what has been answered."""
+"""Seconds between two looks at the answers."""
 
 
 class Visited(Protocol):
     """A store that can be visited, as PostgresStore can."""
 
     def visit(self) -> AbstractContextManager[Visit]:
-        """Let somebody audit its rows who is no agent."""
+        """Let a process that is no node audit the rows."""
 
     def fleet(self) -> FleetView:
-        """Return the agents that have it."""
+        """Return the nodes that share the store."""
 
 
 class Became(Enum):
     """The fate of a job that was doubted."""
 
     MENDED = "mended"
-    """The agent that has it had lost it, and has it again."""
+    """The job's node had lost it, and has it again."""
     WELL = "well"
-    """The agent that has it knows it, and it waits for room, or for its last run."""
+    """The job's node knows it, and it waits for room, or for its last run."""
     NOT_ANSWERED = "not answered"
-    """The agent that has it said nothing in time. It audits by itself, every few minutes."""
+    """The job's node did not answer in time. It audits by itself, every few minutes."""
     WITH_NOBODY = "with nobody"
-    """No agent has it that could be asked: the next one that starts will see to it."""
+    """No node has the job. The next node that starts will take it."""
 
     @property
     def key(self) -> str:
@@ -65,7 +64,7 @@ class Became(Enum):
 
 @frozen
 class Finding:
-    """A job that was doubted, since when it is due, and what became of it. `reason`: what was wrong."""
+    """A job that was doubted, the tick since which it is due, and its fate. `reason`: what was wrong."""
 
     job_id: str
     doubt: Doubt
@@ -78,10 +77,10 @@ class Finding:
 class StoreAudit:
     """The findings of an audit of a store.
 
-    `jobs`: that are not paused, in the parts that were looked at; `busy`: parts that others were looking at. `buried`:
-    names of agents that were removed. `free`: shards that nobody has, though there are agents. Of a queue: `planned`,
-    jobs that have got an execution; `requeued`, executions that their queue did not have, or too late; `withdrawn`,
-    those of jobs that are to have none; `failed`, jobs for which none could be planned.
+    `jobs`: how many unpaused jobs the checked parts have. `busy`: parts that other audits were checking. `buried`:
+    names of nodes that were removed. `free`: shards without an owner, though there are nodes. Of a queue: `planned`,
+    jobs that have got an execution. `requeued`, executions that their queue did not have, or had too late. `withdrawn`,
+    executions of jobs that need none. `failed`, jobs for which none could be planned.
     """
 
     jobs: int
@@ -97,13 +96,13 @@ class StoreAudit:
 
     @property
     def mended(self) -> int:
-        """How much was wrong, and is not any more."""
+        """How many faults the audit has mended."""
         of_jobs = sum(each.became is Became.MENDED for each in self.findings)
         return len(self.buried) + of_jobs + self.planned + self.requeued + self.withdrawn
 
     @property
     def left(self) -> int:
-        """How much may be wrong still."""
+        """How many faults may remain."""
         unsure = {Became.NOT_ANSWERED, Became.WITH_NOBODY}
         return self.free + self.failed + sum(each.became in unsure for each in self.findings)
 
@@ -111,10 +110,11 @@ class StoreAudit:
 def audit_store(
     store: Visited, queue: Queue | None = None, *, wait: float = 10.0, clock: Clock | None = None
 ) -> StoreAudit:
-    """Audit a store, and the queue in which its jobs stand, once. `wait`: seconds for what agents are asked.
+    """Audit a store, and the queue in which its jobs stand, once.
 
-    `queue` is opened and closed here; it should take nothing: `BeanstalkdQueue(address, reservers=0)`. Raises
-    StoreError, QueueUnavailable, and ValueError for a store whose jobs stand in a queue where none is given.
+    `wait`: how many seconds nodes have to answer. `queue` is opened and closed here; it should take nothing:
+    `BeanstalkdQueue(address, reservers=0)`. Raises StoreError and QueueUnavailable, and ValueError if the store's jobs
+    stand in a queue and none is given.
     """
     clock = SystemClock() if clock is None else clock
     with store.visit() as visit:
@@ -128,8 +128,10 @@ def audit_store(
 
 
 def _bury(visit: Visit) -> tuple[str, ...]:
-    """Remove agents that are gone. One in good health, whose lease has only ended by a clock that was set just now,
-    renews it meanwhile. Where no lease has ended nobody waits.
+    """Remove dead nodes.
+
+    A clock that was just set may end the lease of a healthy node. That node renews it during a wait of one lease. If no
+    lease has ended there is no wait.
     """
     ended = visit.ended()
     if not ended:
@@ -174,7 +176,7 @@ def _of_queue(store: Visited, visit: Visit, buried: tuple[str, ...], queue: Queu
 
 
 def _plan(clock: Clock) -> Decide:
-    """Return what says which execution a job is to have that nobody has: a scheduler's parts, of which none runs."""
+    """Return what plans the execution of a job without an owner: a scheduler's parts, of which none runs."""
     pool = TaskPool(1, clock=clock)
     core = core_of(clock, pool, system_random(), max_subtasks=1, kill_after=1.0, ownership=Alone())
     updates = Registry(core, Lifecycle("audit"), Tasks(has_store=True), has_store=True).updates
@@ -191,7 +193,7 @@ def _nowhere(_deliveries: object) -> None:
 
 
 def _asked(visit: Visit, doubted: Sequence[Doubted], clock: Clock, wait: float) -> Iterator[Finding]:
-    """Ask the agents about jobs that they have, and tell of each what became of it."""
+    """Ask the nodes about their jobs, and yield the fate of each job."""
     to_ask = [each for each in doubted if each.owner is not None]
     numbers = visit.ask(to_ask) if to_ask else []
     until = clock.monotonic() + wait

@@ -1,6 +1,6 @@
-"""The life of one scheduler: it starts, reads its store, lets the queue run, winds down and says its last words.
+"""The life of one scheduler, from its start to its last event.
 
-start -> (the pool opens) -> load -> the queue runs -> stop is asked for -> grace -> what runs is cut off -> close
+start -> the pool opens -> load -> the queue runs -> stop -> grace -> cancel what runs -> close
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ._watchdog import Watchdog
 logger = getLogger(__name__)
 
 SHORT: Final = 0.1
-"""Seconds that what runs has at a stop before the other agents of the store get what does not run."""
+"""Seconds between a stop and the handoff of idle jobs to the other nodes of the store."""
 
 LOOK_EVERY: Final = 10.0
-"""Seconds after which the wall clock is looked at even if nothing is due, unless it says itself when it was set."""
+"""Seconds between looks at a wall clock that does not announce its own steps."""
 
 
 class Lifespan:
-    """Runs once."""
+    """The life of a scheduler. It runs once."""
 
     def __init__(
         self,
@@ -56,51 +56,52 @@ class Lifespan:
         self._grace = 0.0
         self._stop_asked = anyio.Event()
         self.started = anyio.Event()
-        """It has begun, or it could not: then there is a `failure`."""
+        """Set when the scheduler has begun, or could not: then there is a `failure`."""
         self.failure: Exception | None = None
         self._has_begun = False
         self._has_ended = False
 
     @property
     def state(self) -> LifecycleState:
-        """PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
+        """The state: PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
         return self._lifecycle.state
 
     @property
     def jobs(self) -> int:
-        """How many jobs there are."""
+        """The number of jobs."""
         return len(self._core.jobs)
 
     def stop(self, grace: float) -> None:
-        """As Scheduler.stop."""
+        """Stop as Scheduler.stop does. `grace` in seconds."""
         first = self._lifecycle.stop()
-        self._core.runs.stop_starting()  # whoever comes second may rely on it, though the first has not come so far
+        self._core.runs.stop_starting()  # a second caller relies on this, even before the first has come here
         if first:
             self._grace = grace
             logger.info("the scheduler stops; what runs has %g s", grace)
-            self._core.loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
+            self._core.loop.call(self._stop_asked.set)  # also before it ran: another thread may just have begun
             if not self._has_begun:
                 self._registry.answer_all()
 
     async def let_time_pass(self) -> None:
-        """On a clock that is moved by hand: until `run` is over, for nobody else may move it any more.
+        """Move a clock that is moved by hand until `run` is over: its user cannot move it any more.
 
-        Time passes while all that runs sleeps on that clock. What waits for anything else takes the time that it takes.
+        Time passes while every run sleeps on that clock. A run that waits for anything else takes as long as that
+        takes.
         """
         clock: Any = self._clock
         if hasattr(clock, "travel_until"):
             await clock.travel_until(lambda: self._has_ended, lambda: 0 < clock.asleep(RUN) >= self._pool.active)
 
     def start(self) -> None:
-        """Win the start. Raises LifecycleError."""
-        # The thread comes first: whoever sees the scheduler run must know whom to ask.
+        """Start the lifecycle, from the thread of the loop. Raises LifecycleError."""
+        # The thread comes first: a caller that sees the scheduler run must know which thread is the loop's.
         if self._lifecycle.state is LifecycleState.PRE_RUNNING:
             self._core.loop.adopt_thread()
         self._lifecycle.start()
         self._has_begun = True
 
     async def run(self) -> None:
-        """Until it has been stopped and nothing of it runs any more."""
+        """Run until the scheduler has been stopped and nothing of it runs any more."""
         try:
             await self._live()
         finally:
@@ -124,9 +125,9 @@ class Lifespan:
                 finally:
                     self._lifecycle.stop()
                     self._core.runs.stop_starting()
-                    cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
+                    cut_off = cut_off or self._running_ids()  # this finds runs only if it is cancelled from outside
                     self._core.runs.stop(only_waiting=False)
-                    self._core.queue.fire_until(AT_ONCE)  # what was asked for since the last turn is done or missed
+                    self._core.queue.fire_until(AT_ONCE)  # requests since the last turn are carried out or missed
                     self._registry.early.renewals.settle_all()
                     self._core.queue.stop()
                     if self._memory is not None:
@@ -142,7 +143,7 @@ class Lifespan:
             self._listeners.tell(SchedulerStopped(instant_at(self._clock.wall()), cut_off))
 
     async def _load(self, group: TaskGroup) -> None:
-        """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""
+        """Start the timer queue: at once without a store, else when the jobs that start soonest have been read."""
         if self._memory is None:
             group.start_soon(self._queue_runs, name="scheduler timer queue")
             return
@@ -159,7 +160,7 @@ class Lifespan:
                 group.start_soon(self._memory.shards.run, name="scheduler shards")
             if self._memory.audit is not None:
                 group.start_soon(self._memory.audit.run, name="scheduler queue audit")
-        except Exception as exc:  # noqa: BLE001 - raised where it is not wrapped in the groups' errors
+        except Exception as exc:  # noqa: BLE001 - `raise_failure` raises it, where no group wraps it
             self.failure = self._lifecycle.failure = exc
             self._core.runs.stop_starting()
             first_loaded.set()
@@ -169,18 +170,18 @@ class Lifespan:
             raise self.failure
 
     async def _queue_runs(self) -> None:
-        """The timer queue, with a look at the clock even when nothing is due."""
-        with suppress(LifecycleError):  # stopped before it could begin
+        """Run the timer queue, and look at the clock even when nothing is due."""
+        with suppress(LifecycleError):  # it was stopped before it could begin
             self._look_again()
             await self._core.queue.run()
 
     def _look_again(self) -> None:
         self._watchdog.ensure()
-        if not getattr(self._clock, "announces_steps", False):  # a clock of somebody's own may not say
+        if not getattr(self._clock, "announces_steps", False):  # a user's clock may not say
             self._core.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
 
     async def _wind_down(self) -> tuple[str, ...]:
-        """Wait for what runs, then cut it off. The ids of the jobs that were."""
+        """Wait for what runs, then cancel it. Return the ids of the jobs whose runs were cut off."""
         self._core.runs.stop(only_waiting=True)
         grace = self._grace
         if self._memory is not None and self._memory.shards is not None and grace > SHORT:
@@ -195,7 +196,7 @@ class Lifespan:
         return cut_off
 
     def _hand_over(self) -> None:
-        """Leave what is still due to the next scheduler: nothing asked of this one's jobs from now on touches it."""
+        """Leave due ticks to the next scheduler: from now on no request touches this scheduler's jobs."""
         for job in self._core.jobs.jobs():
             if job.backlog:
                 job.backlog = None
@@ -204,7 +205,7 @@ class Lifespan:
         return tuple(dict.fromkeys(run.job.id for run in self._core.runs.oldest_first()))
 
     async def _idle(self, within: float | None) -> None:
-        """Return when no run goes on, or after so many seconds."""
+        """Return when no run goes on, or after `within` seconds."""
         if not self._core.runs.active:
             return
         event = anyio.Event()

@@ -1,4 +1,4 @@
-"""The running of a scheduler, as users ask for it: as a context manager, to the end, or each job once."""
+"""How users run a scheduler: as a context manager, to the end, or each job once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SchedulerState(enum.Enum):
 
 
 class Running(Resident):
-    """The base of Scheduler that runs it. Once, and in the process that made it."""
+    """The base class of Scheduler that runs it: once, and in the process that made it."""
 
     _clock: Clock
     _core: Core
@@ -45,10 +45,10 @@ class Running(Resident):
     def __repr__(self) -> str:
         return f"<Scheduler {self._life.state.value}, {self._life.jobs} jobs>"
 
-    if not TYPE_CHECKING:  # type checkers know what there is not
+    if not TYPE_CHECKING:  # type checkers refuse unknown attributes by themselves
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise AttributeError, with the word that is meant, for what a Scheduler has not."""
+            """Raise AttributeError for an attribute that a Scheduler lacks. The error names the right verb."""
             refuse_verb(name)
 
         def __enter__(self) -> NoReturn:
@@ -60,7 +60,7 @@ class Running(Resident):
             """Do nothing: `with` looks for this before it calls __enter__."""
 
     def _refuse_unless_running(self, what: str) -> None:
-        """Raise LifecycleError for what only a scheduler that runs can do."""
+        """Raise LifecycleError unless the scheduler runs. `what`: the verb that needs it."""
         if self._lifecycle.state is not LifecycleState.RUNNING:
             msg = f"cannot {what}: this scheduler is {self.state.value}, and only one that runs can"
             raise LifecycleError(msg)
@@ -69,8 +69,8 @@ class Running(Resident):
         """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.
 
         This returns at once, and `run` returns when everything is over. More calls change nothing. Do not call it in a
-        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`. In a fork
-        of its process the scheduler has stopped already.
+        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`. In a
+        forked child the scheduler has stopped already.
         """
         seconds = seconds_of("grace", grace)
         self._life.stop(seconds)
@@ -84,12 +84,12 @@ class Running(Resident):
     async def run_once(
         self,
         *,
-        timeout: timedelta | float | str | None = None,  # noqa: ASYNC109 - of the scheduler's clock, and it does not raise
+        timeout: timedelta | float | str | None = None,  # noqa: ASYNC109 - by the scheduler's clock, and it raises nothing
     ) -> dict[str, RunEnded]:
         """Run every job once, now, with all its subtasks, then stop. Return how each ended, by job id.
 
-        Schedules are ignored; limits, timeouts and retries hold. Jobs of other agents are left to them. The answer
-        leaves out jobs that were removed meanwhile, and those that had not ended after `timeout`.
+        Schedules are ignored; limits, timeouts and retries hold. Jobs of other nodes are left to them. The answer
+        leaves out jobs that were removed meanwhile, and jobs whose runs had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
         self._life.start()
@@ -137,5 +137,5 @@ class Running(Resident):
         try:
             await self._life.let_time_pass()
         finally:
-            # What the body raised goes on by itself: the group is only to wait for `run`.
+            # The error of the body propagates by itself: the group only waits for `run`.
             await self._group.__aexit__(None, None, None)

@@ -54,7 +54,7 @@ class Scheduler(Running):
 
     - `limit`: how many tasks run at a time, subtasks included. `max_subtasks`: the most subtasks of one run.
     - `limits`: the units of each name in `needs`. "server:*" gives each name that begins with "server:" a limit of its
-      own. fleet(200) holds for all nodes of a shared store. rate(10, "1s") lets ten tasks begin in any second.
+      own. `fleet(200)` holds for all nodes of a shared store. `rate(10, "1s")` lets ten tasks begin in any second.
     - `clock`: the clock of everything. Tests give a ManualClock. `random`: where the jitter of retries comes from.
     - `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
       loop may stand still before a LoopBlocked event. None: no event.
@@ -229,13 +229,13 @@ class Scheduler(Running):
         tags: Iterable[str] = (),
         durable: bool = True,
     ) -> list[Job]:
-        """Add many jobs that run `func` with the same options, for a third to two thirds of what `add` costs for each.
+        """Add many jobs that run `func` with the same options. Each costs a third to two thirds of an `add`.
 
         `jobs`: tuples (id, schedule), (id, schedule, args) or (id, schedule, args, kwargs), or NewJobs, which also have
         a name and tags of their own. `tags` are for all of them. The other options mean what they mean in `add`.
 
-        All jobs are added, or none. It raises what `add` raises, with the index of the wrong job, and DuplicateJob if
-        an id comes twice. It returns the jobs in this order. From any thread, at any time.
+        All jobs are added, or none. It returns them in this order. It raises what `add` raises, with the index of the
+        wrong job, and DuplicateJob if an id comes twice. Any thread.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
         policy = self._policies.of((*options, where))
@@ -254,8 +254,8 @@ class Scheduler(Running):
     ) -> None:
         """Let stored jobs name `func` from now on. Jobs that waited for this name come alive. Any thread.
 
-        `inline`: a `def` runs on the loop itself. `replace`: it may replace another callable. `without_store`: its runs
-        begin though the store does not answer, and are stored once it does: for what may run twice. Raises InvalidJob.
+        `inline`: a `def` runs on the loop itself. `replace`: `func` may replace another callable. `without_store`: runs
+        begin even while the store does not answer: for tasks that may run twice. Raises InvalidJob.
         """
         self._tasks.register(name, func, inline=inline, replace=replace, without_store=without_store)
         if self._memory is not None:
@@ -272,10 +272,10 @@ class Scheduler(Running):
         return decorated(self.register, name, inline=inline)
 
     async def flush(self) -> None:
-        """Return when everything that you asked for until now is durable; at once if there is no store.
+        """Return when everything that you asked for until now is durable. Without a store this returns at once.
 
-        It waits as long as the store does not work. Raises StoreError if the store has refused a part of it, and
-        LifecycleError if the scheduler does not run.
+        It waits as long as the store does not work. Raises StoreError if the store has refused a part, and
+        LifecycleError.
         """
         if self._memory is not None:
             self._refuse_unless_running("flush")
@@ -284,9 +284,10 @@ class Scheduler(Running):
     async def history(
         self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
     ) -> list[Record]:
-        """Return how ticks ended, latest first, of one job (even a removed one) or of all. `outcome` None: it runs.
+        """Return how ticks ended, latest first: of one job, which may be gone, or of all jobs. None without a store.
 
-        `before`: only ticks that were due before that. Without a store: none. Raises StoreError, and InvalidJob.
+        `outcome` None: the run goes on. `before`: only ticks that were due before that. Raises StoreError, and
+        InvalidJob.
         """
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
@@ -294,18 +295,19 @@ class Scheduler(Running):
         return [record_of(tick) for tick in await self._memory.history(self._registry.ids_of(job_id), most, before_us)]
 
     async def audit(self) -> Audit:
-        """Look at all jobs now, whether each has the start that it is to have; mend what is wrong, and say what it was.
+        """Check the next start of each job now, mend what is wrong, and return the findings.
 
-        The watchdog does the same every `audit` seconds. An audit beside another one looks at nothing, and says so.
-        Raises LifecycleError if the scheduler does not run.
+        The watchdog does the same every `audit` seconds. While another audit goes on, this one checks nothing and says
+        so. Raises LifecycleError if the scheduler does not run.
         """
         self._refuse_unless_running("audit")
         return await self._watchdog.audited()
 
     def reconcile(self, id: str | None = None) -> None:
-        """See that a job, or each job, has exactly one next start if it is to start by itself, and else none.
+        """Check that a job that should start by itself has exactly one next start, and that any other has none.
 
-        This is so after each change that you ask for; here you ask for nothing else. Any thread. Raises JobNotFound.
+        `id` None: check each job. Every change that you ask for ends with this check, too. Any thread. Raises
+        JobNotFound.
         """
         for job in self._jobs.jobs() if id is None else [self._jobs.get(id)]:
             self._core.loop.call(self._watchdog.look_at, job)
@@ -315,7 +317,7 @@ class Scheduler(Running):
         return self._jobs.get(id)
 
     def __contains__(self, job: object) -> bool:
-        """Return whether there is a job of that id, or whether that job is one of this scheduler's."""
+        """Return whether the scheduler has a job of that id, or that very job."""
         if isinstance(job, Job):
             return self._jobs.find(job.id) is job
         return isinstance(job, str) and self._jobs.find(job) is not None
@@ -325,15 +327,15 @@ class Scheduler(Running):
         self._jobs.get(id).remove()
 
     def jobs(self) -> list[Job]:
-        """Return all jobs, in the order in which they were added, without those whose schedules have ended."""
-        return self._jobs.jobs()  # type: ignore[return-value] # a list of their own
+        """Return all jobs in the order in which they were added. A job whose schedule has ended is gone."""
+        return self._jobs.jobs()  # type: ignore[return-value] # a new list, which callers may change
 
     def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
         """Pause all jobs, or those with that tag, until `resume` or until `until` by the wall clock. Any thread.
 
-        They do not start by themselves; nor do jobs that are added meanwhile. Runs may end, and `Job.run_now` still
-        works. A job starts only if neither it, nor one of its tags, nor everything is paused. Another call gives the
-        same pause this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
+        Paused jobs do not start by themselves, nor do jobs that are added meanwhile. Runs may end, and `Job.run_now`
+        still works. A job starts only if neither it, nor one of its tags, nor everything is paused. Another call gives
+        the same pause this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
         """
         self._registry.pause_scope(scope_of(tag_of(tag)), reason, until)
 
@@ -345,7 +347,7 @@ class Scheduler(Running):
         self._registry.resume_scope(scope_of(tag_of(tag)))
 
     def pauses(self) -> list[Pause]:
-        """Return the pauses of everything and of tags that hold now. If one job is paused, its `error` says why."""
+        """Return the pauses of everything and of tags that hold now. For the pause of one job, see `Job.error`."""
         return list(self._core.pausing.pauses)
 
     @overload

@@ -1,4 +1,4 @@
-"""Words of other schedulers: who writes one of them is told the word of this one."""
+"""Words of other schedulers. A user who writes one is told the word of this scheduler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS: Final[Mapping[str, str]] = {
         'these are fields of a cron expression: add(func, Cron("30 9 * * mon-fri"))',
     ),
 }
-"""Options of `add_job` in APScheduler 3."""
+"""The options of `add_job` in APScheduler 3."""
 
 VERBS: Final[Mapping[str, str]] = {
     "add_job": 'add(func, "@every 10s", id="...")',
@@ -50,11 +50,11 @@ VERBS: Final[Mapping[str, str]] = {
     "every": 'add(func, Every("10s"))',
     "run_pending": "async with Scheduler() as s, or await s.run(): it runs what is due by itself",
 }
-"""Verbs of APScheduler 3 and of the package schedule of PyPI."""
+"""The verbs of APScheduler 3 and of the package schedule of PyPI."""
 
 
 def refuse_options(verb: str, names: Iterable[str]) -> NoReturn:
-    """Raise TypeError for options that there are none of."""
+    """Raise TypeError for options that a verb lacks."""
     name = min(names, key=lambda name: name not in OPTIONS)
     hint = f": {OPTIONS[name]}" if name in OPTIONS else ""
     msg = f"{verb}() got an unexpected keyword argument {name!r}{hint}"
@@ -62,7 +62,7 @@ def refuse_options(verb: str, names: Iterable[str]) -> NoReturn:
 
 
 def refuse_verb(name: str) -> NoReturn:
-    """Raise AttributeError for an attribute that a Scheduler has not."""
+    """Raise AttributeError for an attribute that a Scheduler lacks."""
     hint = f": write {VERBS[name]}" if name in VERBS else ""
     msg = f"a Scheduler has no attribute {name!r}{hint}"
     raise AttributeError(msg)

@@ -1,4 +1,4 @@
-"""The place where the agent was: an import of it says where it is."""
+"""An error for imports of `scheduler.agent`, which has become the package `uptime_agent`."""
 
 msg = (
     "the agent is the package uptime_agent: import uptime_agent.checks in place of scheduler.agent.checks, and "
