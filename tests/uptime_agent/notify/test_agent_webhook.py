@@ -79,6 +79,25 @@ def test_a_digest_is_json_in_any_template_that_its_messages_are():
     assert json.loads(made.render(Notification(messages))) == {"n": 5, "of": 2, "again": 0}
 
 
+def test_a_digest_has_an_incident_of_its_own():
+    """A receiver that tells alarms apart by it took all digests for one: it was empty."""
+    made = template('{"dedup_key": "{incident}"}')
+    one, other = (evolve(MESSAGE, incident=f"shop-{number}") for number in (1, 2))
+    keys = [
+        json.loads(made.render(Notification(messages)))["dedup_key"]
+        for messages in (
+            (one, other),
+            (one, other),
+            (one, evolve(other, number=1)),
+            (one, evolve(one, number=1)),
+            (one,),
+        )
+    ]
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[0].startswith("digest-")
+    assert keys[3:] == ["shop-1", "shop-1"]  # of one incident it is that
+
+
 async def test_headers_come_from_the_file_the_environment_and_files(hook, tmp_path):
     """Ours give way to them, apart from those that belong to the request itself."""
     (tmp_path / "token").write_text(f"Bearer {CANARY}\n")

@@ -38,8 +38,7 @@ class Notification:
         """The idempotency key: the message's own; that of a digest follows from what it holds."""
         if not self.is_digest:
             return self.messages[0].key
-        together = sha256("\n".join(message.key for message in self.messages).encode()).hexdigest()[:16]
-        return f"{together}:{self.channel}:digest"
+        return f"{self._together}:{self.channel}:digest"
 
     @property
     def kind(self) -> str:
@@ -76,6 +75,11 @@ class Notification:
         return "\n".join([*head, *lines, *([f"and {more} more"] if more else [])])
 
     @property
+    def _together(self) -> str:
+        """A digest's id, which follows from what it holds."""
+        return sha256("\n".join(message.key for message in self.messages).encode()).hexdigest()[:16]
+
+    @property
     def _targets(self) -> int:
         return len({message.target for message in self.messages})
 
@@ -98,6 +102,7 @@ class Notification:
         if self.is_digest:
             own |= {"status": self.status, "members": str(sum(message.members for message in self.messages))}
             own |= {} if "target" in common else {"target": wording.count(self._targets, "target")}
+            own |= {} if "incident" in common else {"incident": f"digest-{self._together}"}
         return {**texts, **own, "count": str(len(self.messages))}
 
 
