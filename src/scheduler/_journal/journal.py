@@ -114,6 +114,8 @@ class Journal:
             self._replace(job)
         elif self.has_heirs:
             self.pending.added[job.id] = on_conflict
+        elif not any(job.id in sealed.batch.jobs for sealed in self.unsettled):
+            self.pending.fresh.add(job.id)
 
     def replace(self, job: Job, row: StoredJob | None = None) -> None:
         """Note the definition of a job that has taken the place of another."""

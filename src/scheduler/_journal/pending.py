@@ -61,6 +61,10 @@ class Pending:
     flushed: list[Flushed] = Factory(list)
     added: dict[str, str] = Factory(dict)
     """Which of `jobs` are put only where there is no row, and what is to be done where there is one (OnConflict)."""
+    fresh: set[str] = Factory(set)
+    """Which of `jobs` the store has never heard of, and no other node can have added: of one that is removed before it
+    is sent nothing is left.
+    """
     begun: dict[str, StoredState] = Factory(dict)
     """First states of some of these, whose agents are others."""
     requests: list[StoredRequest] = Factory(list)
@@ -123,11 +127,19 @@ class Pending:
         """
         self.dirty.pop(job, None)
         self.with_tick.pop(job, None)
-        if schedule is None or job.id in self.jobs:  # then it is this program that has written it last
+        if job.id in self.fresh:
+            self._forget(job.id)
+        elif schedule is None or job.id in self.jobs:  # then it is this program that has written it last
             self.put(job.id, None)
         else:
             self.finished[job.id] = schedule
             self._tie(job.id)
+
+    def _forget(self, id: str) -> None:
+        self.fresh.discard(id)
+        self.jobs.pop(id, None)
+        self.paused.pop(id, None)
+        self.together.pop(id, None)
 
     def pause(self, id: str, pause: JobPause) -> None:
         """Put the columns of a pause into the row, which may have been put here."""
@@ -166,7 +178,9 @@ class Pending:
         batch = Batch(
             jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished, self.placed
         )
-        rest = Pending(jobs=self.jobs, dirty=self.dirty)
+        if self.fresh:
+            self.fresh.difference_update(jobs)
+        rest = Pending(jobs=self.jobs, dirty=self.dirty, fresh=self.fresh)
         batch.is_news = self.is_news
         if self.added or self.requests:
             self._share_out(batch, rest)

@@ -80,6 +80,23 @@ def test_what_is_noted_after_sealing_stands_in_the_next_batch(clock, journal):
     assert (journal.holds("a"), journal.holds("b"), journal.unsaved) == (False, False, 0)
 
 
+def test_of_a_new_job_that_is_removed_before_it_is_sent_nothing_is_left(clock, journal):
+    """Jobs of messages come and go while a store is away, for as long as it is. One that was sent has to be removed."""
+    one, other = job_of(clock), job_of(clock, "b")
+    journal.add(one, None, "error")
+    journal.remember_pause(one)
+    journal.delete_row(one)
+    assert (len(journal.pending), journal.holds("a")) == (0, False)
+    journal.add(one, None, "error")
+    journal.add(other, None, "error")
+    journal.seal()
+    journal.delete_row(one)
+    assert journal.pending.jobs == {"a": None}
+    journal.add(one, None, "error")  # another one of that id, whose row is still on its way
+    journal.delete_row(one)
+    assert journal.pending.jobs == {"a": None}
+
+
 def test_missed_ticks_in_a_row_are_one_record_with_a_fence_of_its_own(clock, journal):
     """Ticks that are missed for another reason have another record, with a greater fence."""
     job = job_of(clock)
