@@ -308,7 +308,7 @@ class PostgresStore(Resident):
             self._listener.close()
             self._listener = None
         self.beside.close()
-        self.spare.close()
+        self.spare.end()
         self._commits.close()
 
     @property

@@ -312,6 +312,26 @@ def test_nobody_hears_the_neighbour_while_the_connection_is_needed(agent):
     assert store.connections == MOST - 1
 
 
+def test_a_reader_of_all_jobs_that_never_goes_on_keeps_no_connection_of_a_store_that_is_closed(
+    postgres_server, postgres_schema, by_hand
+):
+    """Whoever has the iterator, and rests. It kept a session, and kept a store that was opened again from reading."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    store.open(0, lambda: None)
+    by_hand("INSERT INTO {}.job (id, task, schedule) SELECT n, 't', '@every 1h' FROM generate_series(0, 2499) n")
+    rests = store.load()
+    next(rests)
+    (connection,) = [each for each in store._made._connections if each is store.spare._lent]
+    store.close()
+    assert connection.closed
+    with closing(store):
+        store.open(0, lambda: None)
+        assert sum(len(page) for page in store.load()) == 2_500
+        with pytest.raises(StoreUnavailable):
+            next(rests)
+        assert sum(len(page) for page in store.load()) == 2_500
+
+
 def test_jobs_are_read_page_by_page_and_no_transaction_lasts_for_all(agent, by_hand):
     """Three nodes that read all jobs at once, each with a cursor, kept all sessions of a pooler with three."""
     store, mine = agent(), [shard_of(str(number)) for number in range(2_500)]

@@ -30,6 +30,7 @@ class Spare:
         self._one_at_a_time = Lock()
         self._needed_by: set[object] = set()
         self._heard_over: Connection | None = None
+        self._lent: Connection | None = None
 
     def need(self, who: object) -> None:
         """Stop hearing over it from now on, so that there is one connection less. Any thread."""
@@ -50,15 +51,18 @@ class Spare:
         who = object()
         self.need(who)
         try:
-            if not self._one_at_a_time.acquire(timeout=LONGEST_WAIT):
+            one_at_a_time = self._one_at_a_time
+            if not one_at_a_time.acquire(timeout=LONGEST_WAIT):
                 msg = f"the connection over which the neighbour is heard was not let go within {LONGEST_WAIT:g} s"
                 raise StoreBusy(msg)
             try:
                 self.close()
                 with closing(self._connect()) as connection:
+                    self._lent = connection
                     yield connection
             finally:
-                self._one_at_a_time.release()
+                self._lent = None
+                one_at_a_time.release()
         finally:
             self.let_be(who)
 
@@ -87,6 +91,20 @@ class Spare:
         if is_over():
             return "somebody else is the neighbour by now"
         return NEEDED if self._needed_by else ""
+
+    def end(self) -> None:
+        """Close what is lent as well, for the store is closed. Any thread. A reader that waits is broken off. One that
+        rests between two pages, and may never go on, finds the connection closed.
+        """
+        self.close()
+        lent, self._lent = self._lent, None
+        if lent is None:
+            return
+        lent.why_unwanted = lambda: "the store is being closed"  # type: ignore[method-assign]
+        self._one_at_a_time, self._needed_by = Lock(), set()  # for a store that is opened again
+        if lent.lock.acquire(blocking=False):
+            lent.close()
+            lent.lock.release()
 
     def close(self) -> None:
         """Close the connection over which the neighbour is heard. Any thread."""
