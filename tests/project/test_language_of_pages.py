@@ -20,8 +20,9 @@ MADE = re.compile(r"<!-- made.*?begin -->.*?<!-- end -->|<!--.*?-->", re.DOTALL)
 FENCED = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 ITEM = re.compile(r"(?:[-*]|\d+\.) (?:\[ \] )?")
 BANNED = re.compile(
-    r"\b((is|are|was|were) (not )?to(?! (the|a|an|be)\b)|by then|so many|as many(?! as)|nobody(?!'s death)|somebody|anybody"
-    r"|whoever|anew|beside|that is so|(those|ones?) (that|who|which|whose)|who(?= (asks|comes|leaves|has|needs)\b))\b",
+    r"\b((is|are|was|were) (not )?to(?! (the|a|an|be)\b)|by then|so many|as many(?! as)|nobody(?!'s death)|somebody"
+    r"|anybody|whoever|anew|beside|that is so|(those|ones?) (that|who|which|whose)"
+    r"|who(?= (asks|comes|leaves|has|needs)\b))\b",
     re.IGNORECASE,
 )
 
@@ -73,7 +74,7 @@ def test_each_sentence_is_short_and_names_things(page):
     [
         ("A job waits. It goes on.\n", 0),
         (f"{'word ' * 26}.\n", 1),
-        (f"- an item\n- {'word ' * 25}.\n", 0),
+        (f"- an item\n- {'word ' * 24}.\n", 0),
         (f"| {'word ' * 16}| b |\n|---|---|\n", 1),
         (f"| {'word ' * 15}| b |\n", 0),
         (f"```text\n{'word ' * 40}\n```\n", 0),

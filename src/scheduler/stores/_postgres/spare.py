@@ -93,8 +93,8 @@ class Spare:
         return NEEDED if self._needed_by else ""
 
     def end(self) -> None:
-        """Close what is lent as well, for the store is closed. Any thread. A reader that waits is broken off. One that
-        rests between two pages, and may never go on, finds the connection closed.
+        """Close what is lent as well, for the store is closed. Any thread. A reader that waits is broken off. A reader
+        that rests between two pages, and may never go on, finds the connection closed.
         """
         self.close()
         lent, self._lent = self._lent, None
