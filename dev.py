@@ -7,10 +7,10 @@
     python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
     python3 dev.py docs  [args]   make the pages of docs/ that are made from the code; --check says which differ
     python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
-    python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to tests/crash_loop.py
-    python3 dev.py chaos [args]   trouble a fleet of agents for ten minutes; args go to tests/fleet_chaos.py
-    python3 dev.py outages [args] a table of what outages cost a fleet; args go to tests/fleet_outages.py
-    python3 dev.py soak [args]    have an agent check hostile targets for ten minutes; args go to tests/hostile_soak.py
+    python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to crash_loop.py
+    python3 dev.py chaos [args]   trouble a fleet of agents for ten minutes; args go to tests/lab/fleet/fleet_chaos.py
+    python3 dev.py outages [args] a table of what outages cost a fleet; args go to tests/lab/outages/fleet_outages.py
+    python3 dev.py soak [args]    have an agent check hostile targets for ten minutes; args go to hostile_soak.py
 
 Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
 when pyproject.toml or the place of this folder has changed. Delete it at will.
@@ -82,7 +82,7 @@ def test(args: list[str]) -> None:
     folder = environment("test", extra=EXTRAS, group="test")
     os.chdir(ROOT)
     if "--all" in args:
-        os.environ["TESTS"] = "all"  # tests/tiers.py reads it
+        os.environ["TESTS"] = "all"  # tests/kit/collecting/tiers.py reads it
     named = [arg for arg in args if arg != "--all"]
     hand_over(folder, ["-m", "pytest", "--durations=10", "--durations-min=1", *named])
 
@@ -97,6 +97,8 @@ def check(args: list[str]) -> None:
 
 
 def wheel(args: list[str]) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
+    helpers = os.pathsep.join(str(ROOT / folder) for folder in settings["pythonpath"])
     with tempfile.TemporaryDirectory(prefix="timerqueue-wheel-") as name:
         folder = Path(name, "venv")
         create(folder)
@@ -107,7 +109,10 @@ def wheel(args: list[str]) -> None:
         pip(folder, f"installing {built.name} and the test tools", "install", *wanted)
         say(f"testing {built.name}")
         tested = subprocess.run(
-            [folder / BIN / EXE, "-m", "pytest", *args], cwd=ROOT, env=variables(folder), check=False
+            [folder / BIN / EXE, "-m", "pytest", *args],
+            cwd=ROOT,
+            env=variables(folder) | {"PYTHONPATH": helpers},  # for the programs that tests start
+            check=False,
         )
     if tested.returncode:
         raise Failed(f"the tests fail against {built.name}", tested.returncode)
@@ -141,10 +146,10 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "wheel": wheel,
     "docs": docs,
     "bench": bench,
-    "crash": program("crash_loop.py"),
-    "soak": program("hostile_soak.py"),
-    "chaos": program("fleet_chaos.py"),
-    "outages": program("fleet_outages.py"),
+    "crash": program("lab/crash/crash_loop.py"),
+    "soak": program("lab/soak/hostile_soak.py"),
+    "chaos": program("lab/fleet/fleet_chaos.py"),
+    "outages": program("lab/outages/fleet_outages.py"),
 }
 
 

@@ -109,7 +109,7 @@ def commits_per_s(agents: int, rows: int, seconds: float = 3.0) -> float:
 
 def postgres_server() -> Any:
     """The server that the tests use, too."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "kit" / "servers"))
     from postgres_server import PostgresServer  # noqa: PLC0415 - it stands with the tests
 
     return PostgresServer

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import anyio
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "kit" / "servers"))
 
 from beanstalkd_server import BeanstalkdServer
 from postgres_server import PostgresServer

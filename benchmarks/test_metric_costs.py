@@ -20,7 +20,7 @@ from uptime_agent.postgres.storage import (
     postgres_metrics,
 )
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "kit" / "servers"))
 from postgres_server import PostgresServer
 
 NAMES = ("schema", "name")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psycopg
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "kit" / "servers"))
 import postgres_versions
 
 OURS = "application_name = 'timerqueue'"

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-from servers import config_for, serve, targets
 
+from servers import config_for, serve, targets
 from uptime_agent.__main__ import leave, run
 
 BROKEN = {

@@ -21,10 +21,11 @@ from pathlib import Path
 import anyio
 import psycopg
 from commands import HELP, obey, typed
+
 from servers import HOST, check_free, free_port, say
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "tests"))  # where the servers of the tests come from, these do too
+sys.path.append(str(HERE.parent / "tests" / "kit" / "servers"))  # the tests have their servers from there, too
 import postgres_versions  # noqa: E402 - found by the line above
 
 PORTS = {15: 15415, 16: 15416, 17: 15417, 18: 15418}

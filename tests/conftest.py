@@ -140,7 +140,7 @@ def events():
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """Start a PostgreSQL for all tests of this session; see tests/postgres_server.py for what can be done to it."""
+    """Start a PostgreSQL for all tests of this session; see postgres_server.py for what can be done to it."""
     if why := why_not():
         pytest.skip(why)
     with PostgresServer() as server:
@@ -158,7 +158,7 @@ def postgres_schema(numbers=itertools.count(1)):  # noqa: B008 - one count for t
 
 @pytest.fixture
 def broker():
-    """Start a beanstalkd; see tests/beanstalkd_server.py for what can be done to it."""
+    """Start a beanstalkd; see tests/kit/servers/beanstalkd_server.py for what can be done to it."""
     if why := beanstalkd_server.why_not():
         pytest.skip(why)
     with beanstalkd_server.BeanstalkdServer() as server:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from answering import certificate_in, servers
 from child import Values, serve
+
 from fleet import COMMAND, Checks, Fleet, agent, percentile
 
 SETTLE_S = 2.0

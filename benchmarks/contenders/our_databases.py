@@ -18,7 +18,7 @@ from meters import family_cpu_s
 from scheduler import Store
 from scheduler.stores.sqlite import SQLiteStore
 
-TESTS = Path(__file__).parents[2] / "tests"
+TESTS = Path(__file__).parents[2] / "tests" / "kit" / "servers"
 
 
 @frozen

@@ -1,6 +1,6 @@
 """Agents that share a PostgreSQL, each a process: what a run costs, how work is shared out, how long a take-over takes.
 
-The server is our own, on a Unix socket, with fsync on. Take-overs are played with the fleet of tests/fleet_members.py,
+The server is our own, on a Unix socket, with fsync on. Take-overs are played with the fleet of fleet_members.py,
 and read from what its tasks wrote.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from child import Unable, Values, serve
 from meters import family_cpu_s, memory_mib
 
-TESTS = Path(__file__).parents[2] / "tests"
+TESTS = Path(__file__).parents[2] / "tests" / "kit" / "servers"
 MEMBER = Path(__file__).with_name("fleet_member.py")
 sys.path.insert(0, str(TESTS))
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from child import Unable, Values, serve
-from fleet import BEGINS_WITHIN_S, COMMAND, percentile
 from meters import family_cpu_s, memory_mib
 
-TESTS = Path(__file__).parents[2] / "tests"
+from fleet import BEGINS_WITHIN_S, COMMAND, percentile
+
+TESTS = Path(__file__).parents[2] / "tests" / "kit" / "servers"
 LIMIT = 3
 OFTEN = ("tables", "table_io", "sequences", "extensions", "vacuum_need")
 """Probes of databases that run all the time. With 40 databases and three connections, each round is on new ones."""

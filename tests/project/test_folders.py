@@ -1,6 +1,7 @@
 """The floor plan: folders are small, and others see of each, as of each package, nothing but its face."""
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +47,13 @@ def test_a_folder_has_at_most_twelve_files():
     """More than that nobody takes in at a glance: it answers two questions."""
     found = {relative(each): files_of(each) for each in FOLDERS if len(files_of(each)) > MOST_FILES}
     assert found.keys() == FLAT
+
+
+def test_a_folder_of_tests_has_at_most_twelve_files():
+    """Who changes something finds its tests among few."""
+    tests = SOURCE.parent / "tests"
+    counts = Counter(file.parent.relative_to(tests).as_posix() for file in tests.rglob("*.py"))
+    assert {folder: count for folder, count in counts.items() if count > MOST_FILES} == {}
 
 
 def imported_behind(file):

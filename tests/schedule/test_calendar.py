@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from schedule import Calendar, Every, ScheduleError, parse
 
 BERLIN = ZoneInfo("Europe/Berlin")
-with (Path(__file__).parents[1] / "parity" / "timescaledb_slots.csv").open(encoding="utf-8") as file:
+with (Path(__file__).parents[1] / "parity" / "timescaledb" / "timescaledb_slots.csv").open(encoding="utf-8") as file:
     SLOTS = list(csv.DictReader(file))
 
 

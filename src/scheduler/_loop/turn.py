@@ -189,7 +189,7 @@ class Turn:
     def _drop_what_waits(self, job: Job, next_us: int | None = None) -> None:
         """Drop the waiting ticks of a stored job when a later tick is missed: the oldest go first.
 
-        A job's due ticks without a record must be its newest (tests/scheduler/runs/test_late_and_waiting.py).
+        A job's due ticks without a record must be its newest (tests/scheduler/runs/failures/test_late_and_waiting.py).
         `next_us`: the tick that starts next.
         """
         if job.task is not None:

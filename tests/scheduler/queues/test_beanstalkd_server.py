@@ -1,4 +1,4 @@
-"""The beanstalkd that tests start (tests/beanstalkd_server.py): it keeps a log or none, and its clock can be set."""
+"""The beanstalkd that tests start (beanstalkd_server.py): it keeps a log or none, and its clock can be set."""
 
 import pytest
 

@@ -1,11 +1,11 @@
 """Every kind of check of ours passes the public suite, each with a server of its own on this machine."""
 
 import socket
-from pathlib import Path
 
 import pytest
 from anyio.streams.tls import TLSStream
 
+from programs import path_of
 from uptime_agent.checks import BY_SCHEME, KINDS, Resolver, reach
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.checks.contract.trouble import judge
@@ -127,7 +127,7 @@ ELSEWHERE = {
 def test_every_kind_is_in_this_suite(kind):
     """A new kind needs a class here, and schemes that no other has."""
     if kind.name in ELSEWHERE:
-        assert "Conformance" in Path(__file__).with_name(f"{ELSEWHERE[kind.name]}.py").read_text()
+        assert "Conformance" in path_of(ELSEWHERE[kind.name]).read_text()
     else:
         assert kind.name in TESTED
     assert all(BY_SCHEME[scheme] is kind for scheme in kind.schemes)

@@ -54,7 +54,7 @@ def postgres_of():
 
 @pytest.fixture(scope="session", params=postgres_versions.WHEELS, ids="postgres{}".format)
 def each_postgres(request, postgres_of):
-    """Run the test on each version. A `PostgresServer` of tests/postgres_server.py."""
+    """Run the test on each version. A `PostgresServer` of tests/kit/servers/postgres_server.py."""
     return postgres_of(request.param)
 
 

@@ -1,7 +1,7 @@
 """One HTTP request and its response, over a stream, with h11: phases, bounds and words are ours.
 
 h11 is fed in slices, because of what it does with a line that makes no sense: some of its patterns take time that
-grows with the square of the line (tests/uptime_agent/test_agent_growth.py counts it). A header is therefore looked
+grows with the square of the line (test_agent_growth.py counts it). A header is therefore looked
 through before h11 sees it, and what it is fed after that is so little that no line in it is long.
 """
 
