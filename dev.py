@@ -11,6 +11,7 @@
     python3 dev.py chaos [args]   trouble a fleet of agents for ten minutes; args go to tests/lab/fleet/fleet_chaos.py
     python3 dev.py outages [args] a table of what outages cost a fleet; args go to tests/lab/outages/fleet_outages.py
     python3 dev.py soak [args]    have an agent check hostile targets for ten minutes; args go to hostile_soak.py
+    python3 dev.py mutants [args] plant small defects in the code and count what tests catch; args go to code_mutants.py
 
 Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
 when pyproject.toml or the place of this folder has changed. Delete it at will.
@@ -150,6 +151,7 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "soak": program("lab/soak/hostile_soak.py"),
     "chaos": program("lab/fleet/fleet_chaos.py"),
     "outages": program("lab/outages/fleet_outages.py"),
+    "mutants": program("lab/code_mutants.py"),
 }
 
 
