@@ -224,7 +224,7 @@ def test_a_file_is_for_one_process(tmp_path):
     """And it is said so."""
     found = run(f"sqlite:///{tmp_path}/uptime.db")
     assert found.exit_code == 2
-    assert "is for one process: agents share a store in PostgreSQL" in found.stderr
+    assert "is for one process: nodes share a store in PostgreSQL" in found.stderr
 
 
 @pytest.mark.parametrize("command", ["fleet", "audit"])
