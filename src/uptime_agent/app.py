@@ -26,13 +26,13 @@ from .assembly import Parts, assembled, routes_of
 from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, Push, without_collections
 from .heartbeat import Heart
-from .push import NotListening, listen
 from .reload import Reload, Source, told_of
 from .roster import Ways
 from .show import Display, View
 from .signals import GRACE, attended
 from .targets import TargetStatus
 from .text import Redactor
+from .web import NotListening, listen
 
 SETTLED: Final = 0.2
 """Seconds after the start in which the scheduler finds what was due before it."""
@@ -237,7 +237,7 @@ class _Agent:
     def _listening(self, push: Push) -> socket:
         """Listen for signals. Another agent that has the store has the port too: then the store is what to tell of."""
         try:
-            return listen(push.host, push.port)
+            return listen(push.host, push.port, "signals")
         except NotListening:
             self._config.store.check_free()
             raise

@@ -15,12 +15,13 @@ from .config import Config, Network, spoken_for
 from .heartbeat import OURS, Heart, StoreOutage, Vitals, heart_of
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
-from .push import LIMIT as HANDED, MOST as MOST_HANDED, Peers, Signals, most_connections
+from .push import LIMIT as HANDED, MOST as MOST_HANDED, Signals
 from .quorum import Poll, duties_of, poll_of
 from .relations import LIMIT as GROUPS, Above, Answers, Elsewhere, Groups, Here, Parents, SharedGroups, elsewhere_of
 from .roster import Roster, Ways, check_of, is_new, is_ours
 from .show import Display, Monitor
 from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, Recall, Sooner
+from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
 """Seconds for which a check that ran when its process died does not start again."""

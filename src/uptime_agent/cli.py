@@ -338,10 +338,10 @@ def _run(
     from .config import MetricsPlace, StorePlace
     from .logs import log_to_stderr
     from .notify import PREFIX
-    from .push import NotListening
     from .reload import Source
     from .show import NotShown, display_on
     from .text import Redactor
+    from .web import NotListening
 
     def with_options(config: Config) -> Config:
         if store is None and once:  # it remembers nothing but metrics that have a place of their own

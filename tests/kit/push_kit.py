@@ -5,8 +5,9 @@ from contextlib import suppress
 import anyio
 
 from kit import PATIENCE
-from uptime_agent.push import Peers, Server, listen
-from uptime_agent.push.server import NotKept
+from uptime_agent.push import push_server
+from uptime_agent.push.requests import NotKept
+from uptime_agent.web import Peers, listen
 
 
 class PushPort:
@@ -19,7 +20,7 @@ class PushPort:
         self.taken, self.notices = [], []
         self.known = {}
         """What is awaited for a token that a target has; of all others nobody has it."""
-        self.server = Server(clock, self.take, self.peers, self.notices.append, takes_get=takes_get)
+        self.server = push_server(clock, self.take, self.peers, self.notices.append, takes_get=takes_get)
 
     async def take(self, token, signal, peer):
         if token == "full":

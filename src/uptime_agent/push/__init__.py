@@ -1,25 +1,19 @@
 """Signals of push targets: from whom one comes, what it says, and until when the next one has to come.
 
 Offers `Signals`, which puts a signal into the inbox of its target, sets its deadline and has it judged and stored, and
-`Server`, which takes them by HTTP. Does not judge them: that is for the check of a target. Lives on the event loop.
+`push_server`, which takes them by HTTP. Does not judge them: that is for the check of a target. Lives on the event
+loop.
 """
 
 from __future__ import annotations
 
-from .descriptors import most_connections
 from .handing import LIMIT, MOST
-from .peers import Peers
-from .server import NotListening, Server, listen
-from .signals import Signals, first_deadline
+from .signals import Signals, first_deadline, push_server
 
 __all__ = [
     "LIMIT",
     "MOST",
-    "NotListening",
-    "Peers",
-    "Server",
     "Signals",
     "first_deadline",
-    "listen",
-    "most_connections",
+    "push_server",
 ]

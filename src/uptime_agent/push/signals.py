@@ -37,9 +37,9 @@ from timerqueue import Clock
 from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
 from ..targets import Skipped
+from ..web import Peers, Server
 from .handing import Handing
-from .peers import Peers
-from .server import NotKept, Server
+from .requests import NotKept, PushRequests, Take
 
 MOST_STRANGERS: Final = 20
 """Unknown tokens that are told of; what comes after them is not."""
@@ -105,7 +105,7 @@ class Signals:
 
     def server(self, clock: Clock, *, takes_get: bool) -> Server:
         """Make the server by which they come in."""
-        return Server(clock, self.take, self._peers, self._say, takes_get=takes_get)
+        return push_server(clock, self.take, self._peers, self._say, takes_get=takes_get)
 
     def plan(self) -> None:
         """Give each target of ours its first deadline that has none yet. The scheduler has read its store. Of one that
@@ -295,3 +295,11 @@ def first_deadline(schedule: Schedule, grace: float, now: datetime) -> datetime 
 
 def _digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
+
+
+def push_server(
+    clock: Clock, take: Take, peers: Peers, say: Callable[[str], None], *, takes_get: bool = False
+) -> Server:
+    """Make the server of the push port. `take` is awaited with each signal. `say` is told when signals may be lost."""
+    requests = PushRequests(clock, take, takes_get=takes_get)
+    return Server(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")

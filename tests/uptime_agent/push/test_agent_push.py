@@ -22,12 +22,12 @@ from uptime_agent.checks.contract.check import Attempt
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.checks.contract.stopwatch import Stopwatch
 from uptime_agent.config.config import parse_config
-from uptime_agent.push import Peers
-from uptime_agent.push.server import NotKept
+from uptime_agent.push.requests import NotKept
 from uptime_agent.push.signals import Signals, deadline_after, first_deadline
 from uptime_agent.roster import add_job
 from uptime_agent.targets import TASK
 from uptime_agent.toml.sections import ConfigError
+from uptime_agent.web import Peers
 
 TOKEN = "backup-7f3a9c51d2e8"
 LIMITS = {"push": 10}

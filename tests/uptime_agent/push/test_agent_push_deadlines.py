@@ -15,10 +15,11 @@ from uptime_agent.assembly import targets_of
 from uptime_agent.checks import Holdups, Resolver, Said, Signal
 from uptime_agent.config import Network
 from uptime_agent.config.config import parse_config
-from uptime_agent.push import Peers, Signals
+from uptime_agent.push import Signals
 from uptime_agent.roster import Ways
 from uptime_agent.targets import Closed, Opened
 from uptime_agent.text import Redactor
+from uptime_agent.web import Peers
 
 TOKEN = "backup-7f3a9c51d2e8"
 FILE = f"""

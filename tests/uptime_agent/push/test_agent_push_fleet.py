@@ -12,9 +12,10 @@ from uptime_agent.checks import Said, Signal
 from uptime_agent.checks.contract.check import Attempt
 from uptime_agent.checks.contract.stopwatch import Stopwatch
 from uptime_agent.config.config import parse_config
-from uptime_agent.push import LIMIT, MOST, Peers, Signals
+from uptime_agent.push import LIMIT, MOST, Signals
 from uptime_agent.roster import add_job
 from uptime_agent.targets import TASK
+from uptime_agent.web import Peers
 
 NAMES = [f"backup{number}" for number in range(6)]
 FILE = 'store = "memory"\n[push]\nlisten = "127.0.0.1:8075"\n' + "".join(

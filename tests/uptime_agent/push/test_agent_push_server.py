@@ -13,8 +13,8 @@ from kit import PATIENCE, settle, until
 from push_kit import request, rest_of
 from timerqueue.testing import ManualClock
 from uptime_agent.checks import Said
-from uptime_agent.push import exchange, listen
-from uptime_agent.push.exchange import MOST_HEAD, MOST_READ
+from uptime_agent.web import exchange, listen
+from uptime_agent.web.exchange import MOST_HEAD, MOST_READ
 
 TOKEN = "backup-7f3a9c51d2e8"
 
@@ -106,7 +106,7 @@ async def test_a_defect_ends_its_own_exchange_and_is_logged_once(server, caplog)
             assert await server.ask(request("/push/defect")) == b""
     assert (await server.ask(request(f"/push/{TOKEN}"))).endswith(b"OK\n")
     assert [record.message for record in caplog.records] == [
-        "a request for a push target could not be served; others can"
+        "a request to the push port could not be served; others can"
     ]
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kit import examples
-from uptime_agent.push import peers as module
-from uptime_agent.push.peers import Peers, peer_of
+from uptime_agent.web import peers as module
+from uptime_agent.web.peers import Peers, peer_of
 
 
 class Port:

@@ -1,4 +1,4 @@
-"""File descriptors for signals: how many connections may be open, and one that is kept to refuse the others with."""
+"""File descriptors of a server: how many connections may be open, and one that is kept to refuse the others with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ except ImportError:  # where there are no such limits
 
 MOST_CONNECTIONS: Final = 100
 _SHARE: Final = 4
-"""Of the descriptors that this process may have, one part of so many is for signals: checks need the others."""
+"""Of the descriptors that this process may have, one part of so many is for what comes in: checks need the others."""
 
 
 def most_connections() -> int:

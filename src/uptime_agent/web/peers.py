@@ -1,12 +1,12 @@
-"""Which peers may have a connection to the push port, and which connection gives way. Pure: it knows no sockets.
+"""Which peers may have a connection, and which connection gives way. Pure: it knows no sockets.
 
     one peer                                  half of the places
     all strangers together                    three quarters of them
-    peers that have sent a signal of ours     all of them
+    peers that are known                      all of them
 
 Where there is no room, one that has been answered gives way, or the oldest whose request has not come yet. So a
-stranger who opens connections and says nothing keeps nobody out. Signals that may be lost by that are counted, for each
-peer that is known: a target is not called silent while its peer was turned away.
+stranger who opens connections and says nothing keeps nobody out. Requests that may be lost by that are counted, for
+each peer that is known: nobody is called silent whose peer was turned away.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Peers:
         self._deaf = 0
         """How often nobody could be let in at all."""
         self.lost = 0
-        """How many connections were closed, or never accepted, that may have brought a signal."""
+        """How many connections were closed, or never accepted, that may have brought a request."""
 
     def __len__(self) -> int:
         return len(self._places)
@@ -93,7 +93,7 @@ class Peers:
     # -- what was not heard --------------------------------------------------------------------------------------------
 
     def know(self, peer: str) -> None:
-        """Take note that a signal of one of our targets has come from that peer."""
+        """Take note that this peer has sent something of ours, as a signal of one of our targets."""
         self._known.setdefault(peer, 0)
         self._known.move_to_end(peer)
         if len(self._known) > MOST_KNOWN:
@@ -113,7 +113,7 @@ class Peers:
         self._deaf += 1
 
     def missed(self, peer: str | None) -> int:
-        """Count what may have been a signal of that peer and was not read. None: its target has no peer yet."""
+        """Count what may have been a request of that peer and was not read. None: nobody knows the peer yet."""
         return self._deaf + self._known.get(peer or "", self._strangers)
 
 

@@ -1,0 +1,101 @@
+"""Signals by HTTP: what a request to the push port says, and the same answer whatever it says.
+
+    /push/TOKEN         it is well              /push/TOKEN/start    it has begun
+    /push/TOKEN/fail    it is not               /push/TOKEN/log      a line for its history
+    /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it: then its duration is known
+
+POST and PUT do the same. GET and HEAD do so only where the configuration says it: browsers, crawlers and previews of
+links send them unasked. Else they are a line for the history, which says why they do not count. The beginning of a body
+is kept with the signal. The answer comes once the signal is stored, with what follows from it: who has heard OK need
+not send it again, whatever happens to us. A token that nobody has is answered like one that somebody has, so that
+nobody learns which there are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from timerqueue import Clock
+
+from ..checks import Said, Signal, log_of
+from ..web import Answer, Request, send_again
+
+STEP: Final = 0.05
+"""Seconds: answers to signals leave at multiples of them after their requests."""
+
+_POSTS: Final = frozenset({"POST", "PUT"})
+_GETS: Final = frozenset({"GET", "HEAD"})
+_PATH: Final = re.compile(r"/push/([A-Za-z0-9_-]{1,200})(?:/(start|fail|log|[0-9]{1,3}))?")
+_RUN: Final = re.compile(r"(?:^|&)rid=([A-Za-z0-9_-]{1,64})(?:&|$)")
+_HIGHEST_CODE: Final = 255
+
+_OK: Final = Answer(200, "OK")
+_NOT_FOUND: Final = Answer(404, "there is nothing here: signals go to /push/TOKEN")
+_NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POST, PUT"),))
+NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
+
+Take = Callable[[str, Signal, str], Awaitable[bool]]
+"""Takes a signal that came with a token from a peer, and returns once it is stored: whether a target has that token.
+Raises NotKept.
+"""
+
+
+class NotKept(Exception):
+    """A signal could not be stored. Whoever sent it should send it again."""
+
+
+class PushRequests:
+    """The requests to the push port. `take` is awaited with each signal. `takes_get`: whether a GET is a signal."""
+
+    def __init__(self, clock: Clock, take: Take, *, takes_get: bool = False) -> None:
+        self._clock = clock
+        self._take = take
+        self._takes_get = takes_get
+        self._took = 0.0
+        """Seconds that the last signal of a target took."""
+
+    async def answer(self, request: Request, peer: str) -> Answer:
+        """Take the signal of a request, and answer it."""
+        path, _, query = request.target.partition("?")
+        found = _PATH.fullmatch(path)
+        said, code = (None, None) if found is None else _said(found[2])
+        if found is None or said is None:
+            return _NOT_FOUND
+        if request.method not in _POSTS | _GETS:
+            return _NO_SUCH_METHOD
+        run, now = _RUN.search(query), self._clock.wall()
+        counts = self._takes_get or request.method in _POSTS
+        signal = Signal(said=Said.LOG, at=now, log=NOT_BY_GET)
+        if counts:
+            signal = Signal(said=said, at=now, run=run and run[1], code=code, log=log_of(request.body))
+        began, is_ours = self._clock.monotonic(), False
+        try:
+            is_ours = await self._take(found[1], signal, peer)
+            answer = _OK if counts else _NO_SUCH_METHOD
+        except NotKept as exc:
+            answer = send_again(str(exc))
+        await self._wait(began, is_ours=is_ours)
+        return answer
+
+    async def _wait(self, began: float, *, is_ours: bool) -> None:
+        """Wait until an answer may leave: the time that it takes tells nobody whether a target has the token. One that
+        nobody has takes as long as the last one that a target had, and all are rounded up.
+        """
+        took = self._clock.monotonic() - began
+        if is_ours:
+            self._took = took
+        await self._clock.sleep(math.ceil(max(took, self._took, STEP) / STEP) * STEP - took)
+
+
+def _said(word: str | None) -> tuple[Said | None, int | None]:
+    if word is None:
+        return Said.SUCCESS, None
+    if not word.isdigit():
+        return Said(word), None
+    code = int(word)
+    if code > _HIGHEST_CODE:
+        return None, None
+    return (Said.FAIL if code else Said.SUCCESS), code
