@@ -1,9 +1,8 @@
-"""Checks: the kinds that there are, and one check of one target from the lookup of its name to the result.
+"""The kinds of check, and one check of one target: from the lookup of its name to the result.
 
-Offers `known_kinds`, `TargetCheck`, which checks a target within its time, and the values that a result is made of; and
-to who writes a kind of check, here or in another distribution, its contract and the way to a target. README.md in this
-folder says how to add one. Does not know when a check is due, how its target stood before, or who is shown
-what it found. Lives on the event loop.
+Offers `known_kinds`, `TargetCheck` and the values that a result is made of. A new kind of check, here or in another
+distribution, gets its contract and the way to a target; see README.md in this folder. Knows no schedule, no earlier
+status and no output. Lives on the event loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How long this process itself was held up: what an answer may be late by without being late.
+"""How long this process itself was held up: a late answer may be our own fault.
 
-A tick that comes late says that the event loop was busy or that the machine stood still. While that lasts, answers lie
-unread and time runs out all the same.
+A late tick says that the event loop was busy or that the machine stood still. Meanwhile answers lie unread and time
+runs out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TICK: Final = 0.05
 
 
 class Holdups:
-    """A clock that ticks while it is `needed`, as long as `watch` runs. Without `watch` nothing is ever held up."""
+    """A clock that ticks while it is `needed`, as long as `watch` runs. Without `watch` nothing counts as held up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -30,13 +30,13 @@ class Holdups:
 
     @property
     def seconds(self) -> float:
-        """Seconds by which ticks were late so far, in all, the one that is overdue now included."""
+        """Seconds by which all ticks so far were late, an overdue one included."""
         overdue = 0.0 if self._due is None else self._clock.monotonic() - self._due
         return self._total + max(overdue, 0.0)
 
     @contextmanager
     def needed(self) -> Iterator[None]:
-        """Have it tick while the body runs."""
+        """Let it tick while the body runs."""
         self._needs += 1
         if self._wanted is not None:
             self._wanted.set()

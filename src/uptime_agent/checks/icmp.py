@@ -18,10 +18,10 @@ from .net import Budget, Echo, EchoUnsupported, echo
 MOST_PACKETS: Final = 20
 MOST_BYTES: Final = 256 * 1024
 LONGEST_WAIT: Final = 2.0
-"""Seconds after which a packet is taken for lost, if there is as much time."""
+"""Seconds after which a packet counts as lost, if the check has that much time."""
 
 _SHARE: Final = 0.9
-"""Share of the time in which all packets are waited for: so that what came can still be told."""
+"""Share of the time that is spent waiting, so that the result can still be told."""
 
 _MARK: Final = struct.Struct("!QQd")
 _MARKS: Final = itertools.count(1)
@@ -47,7 +47,7 @@ class IcmpCheck:
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Send the packets, and judge by how many were answered. Unknown if this process may not send any."""
+        """Send the packets and judge by the answers. Unknown if this process may not send any."""
         mark = _MARK.pack(next(_MARKS), os.getpid(), at.watch.clock.monotonic())
         try:
             with echo(at, Budget(MOST_BYTES), mark) as socket:
@@ -76,7 +76,7 @@ class IcmpCheck:
 
 @define(eq=False)
 class _Round:
-    """Packets that go out one after another. `times`: seconds until each was answered, by its number."""
+    """Packets that go out one after another. `times`: seconds until each answer, by its number."""
 
     socket: Echo
     at: Attempt
@@ -84,7 +84,7 @@ class _Round:
     times: dict[int, float] = field(factory=dict)
 
     async def run(self, packets: int, wait: float) -> None:
-        """Send the packets. Each is waited for, but not for ever; answers that come later count."""
+        """Send the packets and wait up to `wait` seconds for each. Later answers count too."""
         self.at.watch.begin("connect")
         for number in range(1, packets + 1):
             self.sent[number] = self.at.watch.clock.monotonic()

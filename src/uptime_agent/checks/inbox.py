@@ -1,6 +1,6 @@
-"""The inbox of a push target: its signals until they are judged, and whether one may have been missed.
+"""The inbox of a push target: signals that wait to be judged, and whether a signal may have been lost.
 
-What lies here is in memory alone. It is judged by the next run of its target, which the store may keep waiting.
+It is in memory alone. The target's next run empties it, which the store may delay.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from attrs import evolve, frozen
 T = TypeVar("T")
 
 MOST_SIGNALS: Final = 20
-"""Signals of one target that wait to be taken out; older ones are counted and dropped."""
+"""Signals of one target that wait; older ones are counted and dropped."""
 
 MOST_RUNS: Final = 100
-"""Runs with an id of which something is remembered: when they began, or what they said last."""
+"""Runs with an id of which the start or the last signal is remembered."""
 
 SENT_AGAIN_WITHIN: Final = 30.0
-"""Seconds in which a signal that says the same of the same run is the same one, sent again."""
+"""Seconds within which an equal signal of the same run is a repetition."""
 
 ROUNDING: Final = 0.5
 """Seconds by which the instants of a deadline and of its run may differ."""
@@ -39,7 +39,7 @@ class Said(enum.Enum):
 
 @frozen(kw_only=True)
 class Signal:
-    """A signal of a target, at an instant in UTC seconds. `run`: which run of it; `code`: how that exited."""
+    """A signal of a target, at an instant in UTC seconds. `run`: the target's own run; `code`: its exit code."""
 
     said: Said
     at: float
@@ -51,20 +51,20 @@ class Signal:
 
 
 class Ears(Protocol):
-    """The listeners of a port where signals come in."""
+    """The listeners of the port where signals come in."""
 
     def missed(self, peer: str | None) -> int:
-        """Count what may have been a signal of that peer and was not read. None: nobody knows the target's peer."""
+        """Count requests of that peer that may have been lost signals. None: the target's peer is unknown."""
 
 
 class Inbox:
-    """The signals of one target that nobody has taken out yet, and what is known of those that may still come."""
+    """The signals of one target that wait, and whether more may still come."""
 
     def __init__(self) -> None:
         self._waiting: deque[Signal] = deque(maxlen=MOST_SIGNALS)
         self._starts: dict[str, float] = {}
         self._latest: dict[str, tuple[Signal, float]] = {}
-        """The last signal of each run, and when it was sent last as long as it waited."""
+        """The last signal of each run, and when it was last sent while it waited."""
         self._deadline = -math.inf
         self._ears: Ears | None = None
         self._peer: str | None = None
@@ -72,14 +72,14 @@ class Inbox:
         self._is_given_time = False
 
     def hear_by(self, ears: Ears) -> None:
-        """Let these listen for its signals from now on."""
+        """Set the listeners for its signals."""
         if self._ears is not ears:
             self._ears = ears
             self._missed_before = ears.missed(self._peer)
 
     def put(self, signal: Signal, peer: str | None = None) -> Signal:
-        """Put in a signal that has come from that peer. Return it as it lies there: told how long its run lasted, if
-        the start of that was told; or the one that it repeats, for whoever does not hear OK sends it again.
+        """Put in a signal of that peer, and return it as stored. It has the time since its run's start, if that was
+        told. A repetition returns the signal that it repeats: a sender that hears no OK sends again.
         """
         if signal.said is not Said.LOG:  # which is no sign of life
             self._peer = peer
@@ -97,9 +97,9 @@ class Inbox:
         return signal
 
     def _repeated(self, signal: Signal) -> Signal | None:
-        """The signal that this one repeats: the last one of the same run, which says the same. None: it is a new one.
+        """The signal that this one repeats: the last one of the same run, with the same content. None: it is new.
 
-        Some give all their runs the same id: so this is for signals that wait, and for a short while after that.
+        Some senders give all runs the same id. So only signals that wait, or are recent, can be repeated.
         """
         before, sent = self._latest.get(signal.run or "", (None, 0.0))
         if before is None or (before.said, before.code, before.log) != (signal.said, signal.code, signal.log):
@@ -110,7 +110,7 @@ class Inbox:
         return before if abs(signal.at - sent) <= SENT_AGAIN_WITHIN else None
 
     def holds(self, signal: Signal) -> bool:
-        """Whether a signal lies there still."""
+        """Whether a signal still lies there."""
         return any(each is signal for each in self._waiting)
 
     @property
@@ -119,17 +119,17 @@ class Inbox:
         return bool(self._waiting)
 
     def take(self) -> list[Signal]:
-        """Take out what lies there, oldest first."""
+        """Take all signals out, oldest first."""
         found = list(self._waiting)
         self._waiting.clear()
         return found
 
     def expect(self, deadline: datetime) -> None:
-        """Take note of the deadline of the next signal: who finds nothing here before that has found no silence."""
+        """Note the deadline of the next signal. An empty inbox before that is no silence."""
         self._deadline = deadline.timestamp()
 
     def is_early(self, due: float) -> bool:
-        """Whether a run that was due then, in UTC seconds, was asked for, and is not the one of the deadline."""
+        """Whether a run that was due at `due` (UTC seconds) precedes the deadline: a person asked for it."""
         return due < self._deadline - ROUNDING
 
     @property
@@ -137,8 +137,8 @@ class Inbox:
         return 0 if self._ears is None else self._ears.missed(self._peer)
 
     def found_silent(self) -> bool:
-        """Find that nothing has come until the deadline: True. False: something may have been turned away since the
-        last signal, or since the deadline before; then the target is given time until the next one.
+        """Judge an empty inbox at the deadline. True: silence. False: a signal may have been refused since the last
+        signal or deadline, so the target has time until the next deadline.
         """
         self._latest.clear()
         before, self._missed_before = self._missed_before, self._missed
@@ -146,13 +146,13 @@ class Inbox:
         return not self._is_given_time
 
     def is_given_time(self) -> bool:
-        """Whether the target was given time until its next deadline. It is told once."""
+        """Whether the target was given time until its next deadline. True once."""
         found, self._is_given_time = self._is_given_time, False
         return found
 
 
 def _remember(known: dict[str, T], run: str, value: T) -> None:
-    """Remember something of a run as the latest. Of many the oldest is forgotten."""
+    """Remember something of a run as the latest, and forget the oldest of too many."""
     known.pop(run, None)
     while len(known) >= MOST_RUNS:
         del known[next(iter(known))]

@@ -1,8 +1,8 @@
-"""The kinds of check that there are: ours, and those that other distributions bring. README.md says how to add one.
+"""All kinds of check: ours, and those of other distributions. README.md says how to add one.
 
-A distribution brings a kind by an entry point of the group `timerqueue.checks`, which names a `Kind`. One that does not
-load, or that does not fit to those before it, is left out and named; nothing else changes for anybody. Ours come
-first, the others by the names of their distributions, so that which of two wins does not depend on the machine.
+A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. A kind that does not load, or that
+conflicts with an earlier one, is left out and named. Ours come first, then the others by the names of their
+distributions, so that every machine decides a conflict alike.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMMON: Final = frozenset(
         " failing_interval start depends_on notify where agents apart votes min_agents"
     ).split()
 )
-"""Keys that every check has, whatever its kind."""
+"""Keys of every check, whatever its kind."""
 
 _LONGEST: Final = 200
 """Characters that are told of why a kind does not load."""
@@ -46,7 +46,7 @@ _LONGEST: Final = 200
 
 @frozen
 class Kinds:
-    """Kinds of check by their URL schemes. `troubles`: what was left out and why, by the name of the entry point."""
+    """Kinds of check by their URL schemes. `troubles`: what was left out and why, by entry point."""
 
     every: tuple[Kind, ...]
     troubles: Mapping[str, str] = field(factory=dict)
@@ -70,7 +70,7 @@ PORTS: Final = OURS.ports
 
 @cache
 def known_kinds() -> Kinds:
-    """All kinds: ours and those that are installed. Loads these once."""
+    """All kinds, ours and installed ones, loaded once."""
     return gathered(entry_points(group=GROUP))
 
 
@@ -80,7 +80,7 @@ def gathered(entries: Iterable[EntryPoint]) -> Kinds:
     for entry in sorted(entries, key=lambda each: (_origin(each), each.name)):
         try:
             kinds = _with(kinds, entry.load())
-        except (Exception, SystemExit) as exc:  # noqa: BLE001 - anything may be in there, and it is nobody else's trouble
+        except (Exception, SystemExit) as exc:  # noqa: BLE001 - any error may come out of it, and no other kind suffers
             why = printable(f"{type(exc).__name__}: {exc}"[:_LONGEST])
             text = f"the kind of check '{entry.name}' of {_origin(entry)} is left out: {entry.value}: {why}"
             kinds = evolve(kinds, troubles={**kinds.troubles, entry.name: text})
@@ -105,7 +105,7 @@ def _with(kinds: Kinds, found: object) -> Kinds:
 
 
 def _guarded(kind: Kind) -> Kind:
-    """The kind with readers and `make` whose defects cost its own checks, and nothing else in the file."""
+    """The kind with readers and `make` whose defects cost its own checks alone."""
 
     def make(**options: Any) -> Check:
         try:

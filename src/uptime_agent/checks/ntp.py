@@ -1,10 +1,9 @@
-"""NTP: a server tells the time, says that it knows it, and is not further from ours than it may be.
+"""NTP: a server tells the time, vouches for it, and is near enough to our clock.
 
-A question carries the time at which we sent it, and the answer repeats that: so an answer that repeats nothing of ours
-is none, whoever sent it. The server adds when the question came and when the answer left. With the time at which we
-have it these are four, and half of what is left of the way there and back is what we cannot know: an offset counts
-against the server only as far as it is larger than that. All times are those of RFC 5905, 32 bits of seconds and 32 of
-their fraction; they are only ever subtracted, so that it does not matter that the seconds begin again in 2036.
+A question carries our time, and the answer repeats it; a message that repeats no time of ours is no answer. The server
+adds when the question came and when the answer left. Half of the time on the way is uncertain, so an offset counts only
+as far as it is larger than that. Times are those of RFC 5905: 32 bits of seconds and 32 of their fraction. They are
+only subtracted, so the new era of 2036 changes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SHORT: Final = 2**16
 
 @frozen(kw_only=True)
 class Answer:
-    """An answer. Seconds: `offset` of the server's clock against ours, `delay` of the way there and back."""
+    """An answer. Seconds: `offset` of the server's clock from ours, `delay` of the way there and back."""
 
     leap: int
     stratum: int
@@ -46,7 +45,7 @@ class Answer:
 
     @property
     def least_offset(self) -> float:
-        """Seconds by which the server's clock is off for certain, whichever way took longer."""
+        """Seconds by which the server's clock is certainly off, whichever way took longer."""
         return max(abs(self.offset) - self.delay / 2, 0.0)
 
 
@@ -56,17 +55,17 @@ def instant(wall: float) -> int:
 
 
 def _difference(later: int, earlier: int) -> float:
-    """Seconds between two times of NTP, of which the nearer of the possible ones is meant."""
+    """Seconds between two times of NTP; of the possible values, the smallest."""
     return ((later - earlier + _WHOLE // 2) % _WHOLE - _WHOLE // 2) / 2**32
 
 
 def question(sent: int) -> bytes:
-    """Write a question that was sent at a time of NTP."""
+    """Write a question that is sent at a time of NTP."""
     return _PACKET.pack(_ASK, 0, 0, 0, 0, 0, 0, 0, 0, 0, sent)
 
 
 def read(data: bytes, sent: set[int], received: int) -> Answer | None:
-    """Read an answer to a question that was sent at one of these times. None: it is none."""
+    """Read an answer to a question that was sent at one of these times. None: it is no such answer."""
     if len(data) < _PACKET.size:
         return None
     head, stratum, _, _, delay, dispersion, reference, _, origin, came, left = _PACKET.unpack_from(data)
@@ -86,7 +85,7 @@ def read(data: bytes, sent: set[int], received: int) -> Answer | None:
 
 @frozen(kw_only=True)
 class NtpCheck:
-    """An NTP check: up if the server tells a time that it vouches for, within the bounds that are given in seconds."""
+    """An NTP check: up if the server vouches for its time, within bounds in seconds."""
 
     url: Url
     max_offset: float | None = None
@@ -113,7 +112,7 @@ class NtpCheck:
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Ask for the time, and judge what the server says of it and of itself."""
+        """Ask for the time, and judge what the server says of it."""
         clock, sent = at.watch.clock, set[int]()
 
         def ask() -> bytes:
@@ -154,7 +153,7 @@ class NtpCheck:
 
 
 def _refusal(code: str) -> tuple[Status, str]:
-    """A server of stratum 0 tells no time but, in four letters, why."""
+    """The reason, in four letters, of a server of stratum 0, which tells no time."""
     if code == "RATE":
         return Status.UNKNOWN, "it asks us to ask it less often (RATE)"
     return Status.DOWN, f'it refuses to tell the time: "{code}"'

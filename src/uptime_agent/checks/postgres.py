@@ -1,4 +1,4 @@
-"""PostgreSQL: a server lets us in and answers a trivial query. One that is full is there all the same."""
+"""PostgreSQL: a server lets us in and answers a trivial query. A full server is degraded."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..toml import Option, one_of
 from .contract import Attempt, CheckFailed, Finding, Kind, Status
 
 LONGEST: Final = 3600.0
-"""Seconds. Whoever checks gives up long before."""
+"""Seconds, longer than any check waits."""
 USER: Final = "postgres"
-"""Who we are if the URL does not say: not the user of this process, who is nobody there."""
+"""The user if the URL names none. The user of this process is no role of the server."""
 
 QUERY: Final = Query(b"SELECT 1", LONGEST, width=1, most_rows=1)
 
@@ -26,7 +26,7 @@ MODES: Final = {each: each for each in ("disable", "prefer", "require", "verify-
 
 @frozen(kw_only=True)
 class PostgresCheck:
-    """A check of postgresql://user@host/database: up if a query is answered; degraded if the server is full."""
+    """A check of postgresql://user@host/database: up if a query is answered, degraded if the server is full."""
 
     url: Url
     sslmode: str = "prefer"
@@ -34,7 +34,7 @@ class PostgresCheck:
 
     @property
     def may_send_in_clear(self) -> bool:
-        """Whether its password may go over the network as it is."""
+        """Whether its password may go over the network unencrypted."""
         return self.server.may_send_in_clear
 
     @property

@@ -1,8 +1,8 @@
-"""PUSH: a dead man's switch. The target reports to us; it is down if it says so, or says nothing until its deadline.
+"""PUSH: a dead man's switch. The target reports to us. It is down if it says so, or is silent until its deadline.
 
-The check dials nothing. Signals come in by HTTP (`uptime_agent.push`) and lie in an `Inbox`. A run of the check
-takes out what lies there; a run that finds nothing was due at the deadline, so the target is down. A deadline is the
-next start of the target's job, and so it stands in the store, and is met after a restart.
+The check dials nothing. Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. A run
+that finds it empty was due at the deadline: the target is down. The deadline is the next start of the target's job, so
+it is stored and survives a restart.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .inbox import Inbox, Said, Signal
 
 SHORTEST_TOKEN: Final = 16
 GRACE: Final = 60.0
-"""Seconds after a signal was expected in which it may still come, unless the check says otherwise."""
+"""Seconds that a signal may be late, unless the check says otherwise."""
 
 LONGEST_LOG: Final = 300
-"""Characters of what a signal says that are kept."""
+"""Characters that are kept of a signal's text."""
 
 _STANDS: Final = "stands"
-"""In the detail of a result: how the target stood by it, for what comes later and decides nothing."""
+"""A key in the detail of a result: the target's status by it, for later signals that decide nothing."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @frozen(kw_only=True)
 class PushCheck:
-    """A check of what a target reports. `token`: by which it says who it is. `grace`: seconds, see GRACE.
+    """A check of what a target reports. `token`: what identifies the target. `grace`: seconds, see GRACE.
 
-    `is_heard`: whether anybody listens to it; if not, nothing is known of it.
+    `is_heard`: whether a port listens for it; if not, the status is unknown.
     """
 
     url: Url
@@ -58,7 +58,7 @@ class PushCheck:
         return frozenset({self.token})
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Judge what has come since the last time. What says neither good nor bad moves no state."""
+        """Judge the signals since the last run. A signal that is neither good nor bad keeps the status."""
         if not self.is_heard:
             return Finding(status=Status.UNKNOWN, error="it reports by itself, and nobody listens with --once")
         signals = self.inbox.take()
@@ -71,7 +71,7 @@ class PushCheck:
         return Finding(status=status, error=_words(found, status), detail={**_detail(found), **stands})
 
     def _nothing(self, before: Detail) -> Finding:
-        """Judge that nothing lies there: silence, unless the deadline is still to come or we have not listened well."""
+        """Judge an empty inbox: silence, unless the deadline is still to come or signals may have been lost."""
         last, stands = before.get("signal_at"), before.get(_STANDS)
         as_before = {**_kept(last), **({} if stands is None else {_STANDS: stands})}
         if self.inbox.is_early(_due()):
@@ -85,7 +85,7 @@ class PushCheck:
 
 
 def _due() -> float:
-    """When the run that goes on was due, in UTC seconds. A check that is made outside a run is never early."""
+    """When the present run was due, in UTC seconds. A check outside a run is never early."""
     try:
         return current_run().due.timestamp()
     except LookupError:
@@ -103,7 +103,7 @@ def _kept(last: object) -> Detail:
 
 
 def _status(signal: Signal, before: object) -> Status:
-    """How the target stands by a signal. One that says neither good nor bad leaves it where it stood `before`."""
+    """The status by a signal. A signal that is neither good nor bad keeps the status `before`."""
     match signal.said:
         case Said.SUCCESS:
             return Status.UP
@@ -144,13 +144,13 @@ def _detail(signal: Signal) -> Detail:
 
 
 def log_of(body: bytes) -> str | None:
-    """The beginning of what came with a signal, as text on one line. None: nothing came."""
+    """The beginning of a signal's text, on one line. None: it has none."""
     found = printable(" ".join(body[: 4 * LONGEST_LOG].decode("utf-8", "replace").split()))
     return found[:LONGEST_LOG] or None
 
 
 def _token(value: Any) -> str:
-    """Read a token, or the name of the variable or of the file that holds it."""
+    """Read a token, or the name of a variable or a file that holds it."""
     match value:
         case {"env": str(variable), **others} if not others:
             found = os.environ.get(variable)

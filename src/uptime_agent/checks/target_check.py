@@ -1,4 +1,4 @@
-"""One check of a target, as the scheduler runs it: at the first address that answers or at each of them."""
+"""One check of a target, as the scheduler runs it: at the first address that answers, or at each address."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_ADDRESSES: Final = 16
 """Addresses of one name that are asked in one run."""
 
 TOLERATED: Final = 0.1
-"""Share of the time for an answer by which this process may be held up itself. Beyond it nobody knows who was late."""
+"""Share of an answer's time for which this process may be held up. Beyond it we may have been late, not the target."""
 
 LEAST_TOLERATED: Final = 0.025
-"""Seconds by which this process may be held up in any case."""
+"""Seconds for which this process may be held up in any case."""
 
 
 class Mode(enum.Enum):
@@ -37,9 +37,9 @@ class Mode(enum.Enum):
 
 @frozen(kw_only=True)
 class _Course:
-    """One attempt: which one it is, and at which address if at one only.
+    """One attempt: its number, and its address if there is only one.
 
-    `before`: phases of a lookup that it shares with others, which go for the first attempt.
+    `before`: phases of a lookup that several attempts share; they count for the first.
     """
 
     number: int = 1
@@ -50,7 +50,7 @@ class _Course:
 
 @frozen
 class _Way:
-    """The place where an attempt was redirected to, from `address`, and what it has left of its time."""
+    """The redirect of an attempt at `address`, and the time that is left."""
 
     hop: Hop
     address: str
@@ -64,18 +64,18 @@ class _Way:
 
 @frozen(kw_only=True)
 class _Trouble(Finding):
-    """A finding that no check has made: it did not get that far."""
+    """A finding without a check: the attempt ended before."""
 
 
 @frozen(kw_only=True)
 class TargetCheck:
-    """The check of one target. Its `run` returns results or raises nothing but defects of checks.
+    """The check of one target. Its `run` returns results, and raises only for defects of checks.
 
-    `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL); of
-    each attempt, redirects included. `attempts`: how many there may be in a run; only what is down is tried again, at
-    once. `needs_at`: the limits that a check of some host takes a unit of; a redirect to another host gives back what
-    it holds and takes what it needs there. `is_resolved`: whether the host is looked up; if not, an attempt is made at
-    the address "", and ANY is the only mode. `before`: the detail of the last result.
+    `timeout`: seconds of each attempt, redirects included: for the lookup and all addresses together (ANY), or for the
+    lookup and each address (ALL). `attempts`: the most in a run; only a target that is down is tried again, at once.
+    `needs_at`: the limits of a check of some host; a redirect gives back its units and takes those of the new host.
+    `is_resolved`: whether the host is looked up; if not, the address is "" and ANY the only mode. `before`: the detail
+    of the last result.
     """
 
     check: Check
@@ -94,7 +94,7 @@ class TargetCheck:
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Check: the result of the last attempt, or a subtask for each address, or one that goes on at another host."""
+        """Check: the result of the last attempt, or a subtask for each address, or a subtask at another host."""
         match self.mode:
             case Mode.ANY:
                 return await self._drive(_Course())
@@ -104,7 +104,7 @@ class TargetCheck:
                 assert_never(self.mode)
 
     async def _drive(self, course: _Course, way: _Way | None = None) -> CheckResult | list[Subtask]:
-        """Make an attempt, or go on with it where it was redirected to; then the next, as long as it may be up."""
+        """Make an attempt, or continue it after a redirect; then the next, while the target may be up."""
         with self.holdups.needed():
             held = self._host(way)
             while self._host(way) == held:
@@ -119,7 +119,7 @@ class TargetCheck:
             return [Subtask(self._drive, course, way, needs=needs)]
 
     def _host(self, way: _Way | None) -> str | None:
-        """The host whose limit is held. None: nobody's, for nothing has been dialled so far."""
+        """The host whose limit is held. None: no host was dialled yet."""
         if way is not None:
             return way.host
         return self.check.url.host if self.is_resolved else None
@@ -134,7 +134,7 @@ class TargetCheck:
         return await self._first_that_answers(self.check, addresses, watch, self.timeout - watch.elapsed)
 
     async def _follow(self, way: _Way) -> CheckResult | _Way:
-        """Go where a redirect leads: to the first address there that answers, of those that may be dialled."""
+        """Follow a redirect: to the first permitted address that answers."""
         watch = Stopwatch(self.clock, way.phases)
         began = watch.elapsed
         found = await self._look_up(way.host, watch, way.left)
@@ -150,7 +150,7 @@ class TargetCheck:
         return self._result(_on_the_way(finding, way.hop), watch, way.address)
 
     async def _each(self) -> CheckResult | list[Subtask]:
-        """Make a subtask for each address. A lookup that fails is tried again as an attempt is."""
+        """Make a subtask for each address. A failed lookup is tried again like an attempt."""
         number = 1
         while True:
             watch = Stopwatch(self.clock)
@@ -182,7 +182,7 @@ class TargetCheck:
     async def _first_that_answers(
         self, check: Check, addresses: list[str], lookup: Stopwatch, left: float, way: _Way | None = None
     ) -> CheckResult | _Way:
-        """Ask one address after another. Each may take its share of the time that is left to connect; the last, all."""
+        """Ask one address after another. Each has its share of the time to connect; the last has all."""
         end = self.clock.monotonic() + left
         results: list[CheckResult] = []
         for tried, address in enumerate(addresses[:MOST_ADDRESSES]):
@@ -206,7 +206,7 @@ class TargetCheck:
     async def _attempt(
         self, check: Check, address: str, watch: Stopwatch, within: float, connect_within: float
     ) -> Finding | Hop:
-        """Check one address within so many seconds."""
+        """Check one address within `within` seconds."""
         held_up = self.holdups.seconds
         with anyio.move_on_after(within) as scope:
             try:
@@ -261,7 +261,7 @@ class TargetCheck:
         )
 
     def _cleaned(self, detail: Detail) -> Detail:
-        """The detail without secrets: targets repeat what they are sent, in records of DNS for one."""
+        """The detail without secrets: targets repeat what they are sent, such as in DNS records."""
         if not any(isinstance(value, str) for value in detail.values()):
             return detail
         clean = self.redactor.clean
@@ -274,7 +274,7 @@ def _peer(check: Check, address: str) -> str:
 
 
 def _on_the_way(finding: Finding, hop: Hop) -> Finding:
-    """The finding, with words about where the check was led to. Trouble of somebody who was asked says nothing."""
+    """The finding, with words about where the check was led. Trouble of a third party leaves the target unknown."""
     if hop.is_redirect:
         words = None if finding.error is None else f"redirected to {hop.check.url.authority}: {finding.error}"
         return evolve(finding, error=words)

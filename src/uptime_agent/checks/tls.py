@@ -1,4 +1,4 @@
-"""TLS: a handshake that holds, with a certificate that lasts. Nothing is sent over it."""
+"""TLS: a valid handshake and a certificate that lasts. No data is sent."""
 
 from __future__ import annotations
 

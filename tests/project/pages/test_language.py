@@ -32,6 +32,7 @@ READ = (
     "scheduler/stores",
     "scheduler/testing",
     "timerqueue",
+    "uptime_agent/checks",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Checks, and kinds of them: the seam at which new ones come in."""
+"""Checks and their kinds: the interface for new kinds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .stopwatch import Stopwatch
 
 @frozen
 class Attempt:
-    """One address to be checked; "" for a kind that is not resolved.
+    """One address to check; "" for a kind that is not resolved.
 
-    Measure with `watch`; complete its phase "connect" as soon as the address has answered. `connect_within`: seconds
-    after which to give up connecting, for there may be another address to try; `is_last`: there is none, and these are
-    all the seconds that there are. Nothing else needs a timeout: the caller cancels. `before`: the detail of the
-    target's last result, also of an earlier process.
+    Measure with `watch`, and complete its phase "connect" once the address has answered. `connect_within`: seconds for
+    connecting, as another address may follow. `is_last`: no address follows, and these are all the seconds left. No
+    other timeout is needed: the caller cancels. `before`: the detail of the target's last result, also from an earlier
+    process.
     """
 
     address: str
@@ -33,7 +33,7 @@ class Attempt:
 
 
 class Check(Protocol):
-    """A way to ask one address of a target whether it is well. A frozen value, used by many runs at a time."""
+    """A way to ask one address of a target whether it is well. A frozen value that many runs use at a time."""
 
     @property
     def url(self) -> Url:
@@ -44,20 +44,20 @@ class Check(Protocol):
         """Texts that must not be shown or logged."""
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Ask the address. Nothing stays open, whatever happens, also when cancelled.
+        """Ask the address. Nothing stays open, also when cancelled.
 
-        Raises OSError as it comes, CheckFailed for an answer that makes no sense. Anything else counts as a defect of
-        the check.
+        Raises OSError from the network, and CheckFailed for an answer that makes no sense. Any other error counts as a
+        defect of the check.
         """
 
 
 @frozen
 class Hop:
-    """Where an answer leads: another check, to be made in its place, with what is left of its time.
+    """Where an answer leads: another check to make instead, in the time that is left.
 
-    Its name is looked up, the limits of its host are waited for, and only an address that it `permits` is dialled;
-    `refusal` says so of one that it does not. `is_redirect`: whether the target itself has sent us there, so that what
-    goes wrong there is its own trouble. If not, somebody is asked about it: who cannot be asked leaves it unknown.
+    Its name is looked up, and the limits of its host are awaited. Only an address that it `permits` is dialled;
+    `refusal` is the error for others. `is_redirect`: the target itself sent us, so trouble there is the target's. If
+    not, the host is a third party, and its trouble leaves the target unknown.
     """
 
     check: Check
@@ -67,7 +67,7 @@ class Hop:
 
 
 class Clash(Exception):
-    """Options of a check that do not fit together, or not to its URL. The text says what to do about `key`."""
+    """Options of a check that conflict with each other or with its URL. The text says what to do about `key`."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(f"{key}: {text}")
@@ -78,16 +78,15 @@ class Clash(Exception):
 class Kind:
     """A type of check. `name` is also that of its limit.
 
-    `schemes`: URL schemes with their default ports. None: a URL has to name one, and nothing follows it; NO_PORT: it
-    must not. `options`: its own keys in the configuration.
-    `make(url=..., **options)` makes a check of those options that were given. Raises Clash.
-    `is_resolved`: whether the host of the URL is looked up, its limit waited for and its addresses asked one by one. A
-    kind that is not gets one attempt, at the address "": it dials nothing itself, but may return a Hop.
-    `least_interval`: seconds. No interval of a check may be shorter; it is also the default where that would be.
-    `meaning`: when a check of the kind is up, in a sentence of docs/configuration.md.
-    `redirects` of a check, if it has that, is more than 0 if an attempt may return a Hop.
+    `schemes`: URL schemes with their default ports. None: a URL must name a port, and no path follows it. NO_PORT: it
+    must not name one. `options`: its own keys in the configuration. `make(url=..., **options)` makes a check of the
+    given options; raises Clash. `is_resolved`: whether the host is looked up, its limit awaited and its addresses asked
+    one by one. A kind that is not resolved gets one attempt, at the address "". It dials nothing itself, but may return
+    a Hop. `least_interval`: seconds; the shortest interval of a check, and the default if that would be shorter.
+    `meaning`: when such a check is up, as a sentence of docs/configuration.md. A check whose `redirects` is above 0 may
+    return a Hop.
 
-    Raises ValueError for what could not be told apart or used in a configuration.
+    Raises ValueError for what would be ambiguous or unusable in a configuration.
     """
 
     name: str
@@ -116,7 +115,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,40}")
 _HIGHEST_PORT: Final = 65535
 _TAKEN: Final = frozenset({"total", "host"})
-"""Limits of other things than kinds."""
+"""Limits that are not those of kinds."""
 
 
 def _is_word(value: object) -> bool:

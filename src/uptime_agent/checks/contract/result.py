@@ -15,21 +15,21 @@ Detail = Mapping[str, str | int | float]
 
 
 class Status(enum.Enum):
-    """How a target is, as far as we can tell."""
+    """The status of a target, as far as we can tell."""
 
     UP = "up"
     DEGRADED = "degraded"
     """The target answers, but slowly, or not at every address."""
     DOWN = "down"
     UNKNOWN = "unknown"
-    """The trouble is on our side: no network, no file descriptors, a defect of the check."""
+    """The trouble is ours: no network, no file descriptors, a defect of the check."""
 
 
 @frozen(kw_only=True)
 class Finding:
     """An answer, as a check judges it. `detail` is for people and for JSON: a status code, a size.
 
-    `handed_on`: texts for the next step, by name. They are shown to nobody.
+    `handed_on`: texts for the next step, by name. They are never shown.
     """
 
     status: Status = Status.UP
@@ -42,8 +42,8 @@ class Finding:
 class CheckResult:
     """One check of one address.
 
-    `latency`: seconds from the lookup of the name to the end; `phases`: seconds of each part that was completed.
-    `attempt`: which one this is, from 1; those before it were down.
+    `latency`: seconds from the lookup of the name to the end; `phases`: seconds of each completed part. `attempt`: its
+    number from 1; earlier attempts found the target down.
     """
 
     status: Status

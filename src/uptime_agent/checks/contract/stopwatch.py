@@ -9,10 +9,10 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """A stopwatch, which runs from its making by `clock`. Phases measured `before`, such as a shared lookup, count too.
+    """A stopwatch that starts when made, by `clock`. Phases measured `before`, such as a shared lookup, count too.
 
-    `phases` holds what was completed, `completed` the names of those that were measured here; `phase` names what goes
-    on, so that a timeout can say where it struck.
+    `phases` holds the completed ones, `completed` the names of those measured here. `phase` is the present one: a
+    timeout says where it struck.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:
@@ -21,9 +21,9 @@ class Stopwatch:
         self.completed: set[str] = set()
         self.phase: str | None = None
         self.heard: str | None = None
-        """The part of an answer that has come while the phase waits for the rest, in words; None: nothing has."""
+        """The part of an answer that came so far, in words; None: nothing came."""
         self.doubt: str | None = None
-        """Why an answer may have come and been missed, in words; None: none has."""
+        """Why an answer may have come and been missed, in words; None: no reason."""
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
 
@@ -38,7 +38,7 @@ class Stopwatch:
         self._phase_began = self.clock.monotonic()
 
     def end(self) -> None:
-        """Complete the phase that goes on. One that comes again, after a redirect, adds to the first."""
+        """Complete the present phase. A phase that comes again, after a redirect, adds to the first."""
         assert self.phase is not None
         seconds = self.clock.monotonic() - self._phase_began
         self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
@@ -52,7 +52,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, phase: str) -> Iterator[None]:
-        """Measure the body as a phase, which is complete unless the body raises."""
+        """Measure the body as a phase, which stays incomplete if the body raises."""
         self.begin(phase)
         yield
         self.end()

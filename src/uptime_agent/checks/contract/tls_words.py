@@ -1,4 +1,4 @@
-"""Errors of OpenSSL, in words of ours."""
+"""Errors of OpenSSL in our words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PREFIXES: Final = ("SSLV3_ALERT_", "TLSV1_ALERT_", "TLSV13_ALERT_", "TLSV1_")
 
 
 def refused(error: ssl.SSLCertVerificationError) -> str:
-    """The reason why a certificate is refused, as it goes on after "certificate of X "."""
+    """The reason why a certificate is refused, to follow "certificate of X "."""
     words = _REFUSED.get(error.verify_code)
     if words is not None:
         return words

@@ -1,7 +1,7 @@
-"""Checks of dns:// targets: a server of names answers a question, and as it should.
+"""Checks of dns:// targets: a name server answers a question as expected.
 
-Offers the kind `DNS`. Asks the one server that the URL names, over UDP and, what is truncated, over TCP; follows no
-name to another server. Reads messages with dnspython, of which it bounds what that may cost. Lives on the event loop.
+Offers the kind `DNS`. Asks only the server that the URL names, over UDP and, if truncated, over TCP. Reads messages
+with dnspython, within bounds. Lives on the event loop.
 """
 
 from __future__ import annotations

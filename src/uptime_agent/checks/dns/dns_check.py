@@ -1,4 +1,4 @@
-"""DNS: a server of names answers a question, and as it should."""
+"""DNS: a name server answers a question as expected."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ MOST_BYTES: Final = 64 * 1024
 MOST_ANSWERS: Final = 100
 _SHOWN: Final = 200
 _LENGTH: Final = 2
-"""Bytes before a message over TCP, that say how long it is."""
+"""Bytes before a message over TCP that say its length."""
 
 _MISSING: Final = 'dnspython is not installed, which dns checks need: pip install "timerqueue[agent]"'
 
 
 class Match(enum.Enum):
-    """How the answers that came compare with those that are expected."""
+    """How the answers compare with the expected ones."""
 
     ALL = "all"
-    """All that are expected have come, and maybe more."""
+    """All expected answers came, and maybe more."""
     ANY = "any"
-    """One of them has."""
+    """One of them came."""
     EXACTLY = "exactly"
-    """They have, and no others."""
+    """They came, and no others."""
 
 
 class Transport(enum.Enum):
     """How the question is asked."""
 
     UDP = "udp"
-    """By datagram, and what is truncated once more over TCP."""
+    """By datagram; a truncated answer is asked for again over TCP."""
     TCP = "tcp"
 
 
 @frozen(kw_only=True)
 class DnsCheck:
-    """A DNS check: it asks the server that its URL names for the records of a type at the name in its path."""
+    """A DNS check: it asks the server of its URL for records of the name in its path."""
 
     url: Url
     record: str | None = None
@@ -99,7 +99,7 @@ class DnsCheck:
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Ask: up if the server gives the answer that is expected."""
+        """Ask: up if the answer is as expected."""
         from .messages import question  # noqa: PLC0415 - as above
 
         query, budget = question(self.name, self.asked), Budget(MOST_BYTES)
@@ -174,7 +174,7 @@ class DnsCheck:
 
 
 async def _message(stream: ByteStream) -> bytes:
-    """Read one message with the length before it. Raises CheckFailed for less."""
+    """Read one message after its length. Raises CheckFailed if it is shorter."""
     received, wanted = b"", _LENGTH
     while len(received) < wanted:
         try:

@@ -1,8 +1,8 @@
-"""Messages of the DNS: a question, an answer to it, and what that says.
+"""Messages of the DNS: a question, an answer, and its records.
 
-What comes is looked at before dnspython reads it. Names in a message may refer to others, so that a small message can
-be long to read: a millisecond and a half for each of them. So its records are counted first, and those of types that
-nobody asked for, of which one may hold any number of names, are none that we read. More than a few have a thread.
+Names in a message may refer to others, so that a small message takes long to read: 1.5 ms for each. So an answer is
+looked through before dnspython reads it. Its records are counted, and types that no question asked for are skipped.
+More than a few records are read in a thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..contract import CheckFailed
 from .records import RECORDS
 
 LARGEST_DATAGRAM: Final = 1232
-"""Bytes that we ask servers to send at most in a datagram, which no network has to cut."""
+"""Bytes of a datagram that we allow servers: no network splits fewer."""
 
 MOST_RECORDS: Final = 200
 AT_ONCE: Final = 10
@@ -42,14 +42,14 @@ _QR: Final = 0x8000
 _FIXED: Final = struct.Struct("!HHIH")
 _POINTER: Final = 0xC0
 _BESIDE: Final = ("DNAME", "NSEC", "NSEC3", "OPT", "RRSIG")
-"""Types of records that come with those that were asked for."""
+"""Types of records that accompany the requested ones."""
 _KNOWN: Final = frozenset(int(dns.rdatatype.from_text(each)) for each in (*RECORDS, *_BESIDE))
 _TEXTS: Final = frozenset({"TXT", "SPF"})
 
 
 @frozen
 class Answers:
-    """The sense of an answer. `records`: as in zone files, by their canonical form; `ttl`: seconds, the least."""
+    """The content of an answer. `records`: as in zone files, by their canonical form; `ttl`: the least, in seconds."""
 
     rcode: str = "NOERROR"
     records: Mapping[bytes, str] = field(factory=dict)
@@ -58,12 +58,12 @@ class Answers:
 
     @property
     def texts(self) -> list[str]:
-        """The records in one order, whatever the server's."""
+        """The records, sorted, so that the server's order does not matter."""
         return sorted(self.records.values())
 
 
 def question(name: str, record: str) -> dns.message.QueryMessage:
-    """Make a question for the records of a type at a name. Raises ValueError: what was expected."""
+    """Make a question for the records of a type at a name. Raises ValueError with what was expected."""
     query = dns.message.make_query(_name(name, record), record, use_edns=0, payload=LARGEST_DATAGRAM)
     query.flags |= dns.flags.AD  # "say whether you have verified it", without the signatures themselves
     return query
@@ -81,7 +81,7 @@ def _name(name: str, record: str) -> dns.name.Name:
 
 
 def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
-    """Whether a message claims to answer that question. Anybody may have sent it, or it may be late."""
+    """Whether a message claims to answer that question. It may be late or forged."""
     if len(data) < _HEADER.size:
         return False
     number, flags, *_ = _HEADER.unpack_from(data)
@@ -89,7 +89,7 @@ def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
 
 
 async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
-    """Read an answer. Raises CheckFailed for what is none, or is too much."""
+    """Read an answer. Raises CheckFailed if it is none, or too large."""
     _, flags, questions, *counts = _HEADER.unpack_from(data)
     if flags & _TC:
         return Answers(is_truncated=True)
@@ -102,7 +102,7 @@ async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
 
 
 def _look_through(data: bytes, questions: int, records: int) -> None:
-    """Raise CheckFailed if a record is of a type that does not belong here, or breaks off. Follows no name."""
+    """Raise CheckFailed if a record has an unexpected type or breaks off. Follows no name."""
     at = _HEADER.size
     try:
         for _ in range(questions):
@@ -126,7 +126,7 @@ def _after_name(data: bytes, at: int) -> int:
 
 
 def parsed(query: dns.message.QueryMessage, data: bytes) -> Answers:
-    """Parse a message that has been looked through. Raises CheckFailed."""
+    """Parse a message that was looked through. Raises CheckFailed."""
     try:
         response = dns.message.from_wire(data)
         if not query.is_response(response):
@@ -148,7 +148,7 @@ def _answers(response: dns.message.Message) -> Answers:
 
 @lru_cache(maxsize=10_000)
 def canonical(record: str, text: str) -> bytes:
-    """The form of a record that two which mean the same have in common. Raises ValueError: what was expected."""
+    """The canonical form of a record: equal if two mean the same. Raises ValueError with what was expected."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:
@@ -159,11 +159,11 @@ def canonical(record: str, text: str) -> bytes:
 
 
 def _canonical(record: dns.rdata.Rdata) -> bytes:
-    """A text without the bounds of its parts. Of anything else what would be signed: names are in small letters."""
+    """Of a text, its parts joined. Of other records their form for signatures, with names in small letters."""
     strings = getattr(record, "strings", None)
     return record.to_digestable(dns.name.root) if strings is None else b"".join(strings)
 
 
 def all_canonical(record: str, texts: Iterable[str]) -> dict[bytes, str]:
-    """Sort records by their canonical form, which two that mean the same have in common. Raises ValueError."""
+    """Sort records by their canonical form. Raises ValueError."""
     return {canonical(record, text): text for text in texts}

@@ -1,4 +1,4 @@
-"""Types of records that can be asked for, without anything that takes long to import."""
+"""Types of records that can be asked for. Imports nothing that is slow."""
 
 from __future__ import annotations
 

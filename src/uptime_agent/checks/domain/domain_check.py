@@ -1,4 +1,4 @@
-"""DOMAIN: a domain is registered, and goes on being so for a while."""
+"""DOMAIN: a domain is registered, and stays so for a while."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .registration import (
 )
 
 LEAST_INTERVAL: Final = 6 * 3600.0
-"""Seconds. Registries refuse who asks often."""
+"""Seconds. Registries refuse clients that ask often."""
 
 KEPT: Final = LEAST_INTERVAL - 600.0
-"""Seconds for which an answer is kept. Checks that are due every six hours may begin some minutes late."""
+"""Seconds for which an answer is kept. Checks every six hours may begin some minutes late."""
 
 DAY: Final = 86_400.0
 BOOTSTRAP: Final = "https://data.iana.org/rdap/dns.json"
@@ -38,17 +38,17 @@ _OK, _NOT_FOUND, _TOO_OFTEN = 200, 404, 429
 _LEADS_ON: Final = frozenset({301, 302, 303, 307, 308})
 
 _known: dict[str, tuple[float, dict[str, str]]] = {}
-"""Lists of registries by their URLs, with the time at which each was read. They change every few weeks, and many checks
-need the same one."""
+"""Lists of registries by URL, with the time when each was read. They change every few weeks, and many checks share one.
+"""
 
 
 @frozen(kw_only=True)
 class DomainCheck:
-    """A domain check: down if the registration has ended or is none, degraded `expires_within` seconds before its end.
+    """A domain check: down if not registered, degraded `expires_within` seconds before the end.
 
-    `down_within`: seconds before its end from which on it is down already.
+    `down_within`: seconds before the end from which it is down.
 
-    `server`: the base URL of the registry's RDAP; without it the list at `bootstrap` says who that is.
+    `server`: the base URL of the registry's RDAP; without it, the list at `bootstrap` names one.
     """
 
     url: Url
@@ -76,11 +76,11 @@ class DomainCheck:
 
     @property
     def redirects(self) -> int:
-        """Places that one attempt may lead to."""
+        """Redirects of one attempt."""
         return 2 * (MOST_REDIRECTS + 1)
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Judge by what is known since a few hours, or say who has to be asked."""
+        """Judge by an answer of the last hours, or return which server to ask."""
         now = at.watch.clock.wall()
         kept = _kept(at.before, now)
         if kept is not None:
@@ -94,7 +94,7 @@ class DomainCheck:
         return Hop(_Question(url=url, domain=self, is_list=True), _anywhere, str, is_redirect=False)
 
     def asking_registry(self, known: dict[str, str]) -> Finding | Hop:
-        """Go on to the registry that a list names."""
+        """Go to the registry that a list names."""
         base = registry_of(self.url.host, known)
         if base is None:
             top = self.url.host.rpartition(".")[2]
@@ -102,14 +102,14 @@ class DomainCheck:
         return self._asking(base, is_ours=False)
 
     def _asking(self, base: str, *, is_ours: bool) -> Hop:
-        """Go to a registry: wherever it is if the configuration names it, and else as redirects may."""
+        """Go to a registry: at any address if the configuration names it, else within the rules of redirects."""
         found = _Question(url=question(base, self.url.host), domain=self, is_list=False)
         if is_ours:
             return Hop(found, _anywhere, str, is_redirect=False)
         return self.leading_to(found, Origin("", ""))
 
     def leading_to(self, found: _Question, origin: Origin) -> Hop:
-        """Go where somebody else has said, as far as that is permitted."""
+        """Go where a server has led us, if permitted."""
         permits = partial(may_dial, self.redirect_targets, origin, found.url.host)
         return Hop(
             found,
@@ -147,7 +147,7 @@ class DomainCheck:
 
 @frozen(kw_only=True)
 class _Question:
-    """A question about a domain to somebody at a URL: for the list of registries, or for the domain itself."""
+    """A question to a server at a URL: for the list of registries, or for the domain."""
 
     url: Url
     domain: DomainCheck
@@ -160,7 +160,7 @@ class _Question:
         return self.domain.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Ask. An answer that makes no sense is the trouble of whoever gave it, and the domain's is unknown."""
+        """Ask. An answer that makes no sense is the server's trouble, and the domain's status unknown."""
         domain, now = self.domain, at.watch.clock.wall()
         context = certificates.context(domain.ca_file)
         document = await fetch(at, self.url, _ACCEPT, LONGEST_LIST if self.is_list else LONGEST_ANSWER, context)
@@ -194,12 +194,12 @@ class _Question:
 
 
 def _anywhere(_: str) -> bool:
-    """Permit any address: of hosts that the configuration names."""
+    """Permit any address, for hosts of the configuration."""
     return True
 
 
 def _kept(before: Detail, now: float) -> Registration | None:
-    """The registration of the last result, if that is not long ago. It comes out of history, so it may be anything."""
+    """The registration of the last result, if recent. It comes out of history, so it may be anything."""
     asked, expires, ending = (before.get(key) for key in ("rdap_asked", "domain_expires", "domain_status"))
     if not isinstance(asked, (int, float)) or not isinstance(expires, (int, float)):
         return None

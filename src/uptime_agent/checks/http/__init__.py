@@ -1,9 +1,8 @@
-"""Checks of http:// and https:// targets: one request, its response, its body, and where it redirects to.
+"""Checks of http:// and https:// targets: one request, its response, and where it redirects to.
 
-Offers the kind `HTTP`; the `Exchange` under it, for who tells something over HTTP; and `fetch` and the rules of
-redirects, for checks that ask somebody. Bounds what a server may cost, and words what it did wrong. Does not follow a
-redirect itself: it says where to, and its caller looks the name up and takes the limits of that host. Lives on the
-event loop.
+Offers the kind `HTTP`; `Exchange`, one request over HTTP, also for channels; `fetch` and the rules of redirects, for
+checks that ask a third party. Bounds what a server may cost. A redirect is returned, not followed: the caller looks the
+name up and takes the limits of that host. Lives on the event loop.
 """
 
 from __future__ import annotations

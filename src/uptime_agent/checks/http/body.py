@@ -1,4 +1,4 @@
-"""The body of a request: text out of the configuration, of a file, or of the environment."""
+"""The body of a request: a text of the configuration, a file, or an environment variable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Body:
 
 
 def request_body(value: Any) -> Body:
-    """Read a body. What comes from a file or the environment is a secret as a whole."""
+    """Read a body. A whole file or variable counts as a secret."""
     match value:
         case str():
             written = VARIABLE.search(value)

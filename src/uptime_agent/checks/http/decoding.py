@@ -1,4 +1,4 @@
-"""The body of a response as it was before it was compressed, up to a size: a few bytes may stand for gigabytes."""
+"""Decompression of a response's body, up to a size: a few bytes may stand for gigabytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 from ..contract import CheckFailed
 
 STEP: Final = 65_536
-"""Bytes after which others have a turn."""
+"""Bytes after which other tasks get a turn."""
 
 _PLAIN: Final = ("", "identity")
 _GZIP: Final = ("gzip", "x-gzip")
@@ -20,7 +20,7 @@ _ZLIB_METHOD: Final = 8
 
 
 class Plain:
-    """A body that was not compressed, up to `most` bytes."""
+    """An uncompressed body, up to `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self.content = bytearray()
@@ -32,7 +32,7 @@ class Plain:
 
 
 class Inflated:
-    """A body that was compressed with gzip or deflate: up to `most` bytes of what comes out. No more is made."""
+    """A body in gzip or deflate, up to `most` bytes of output. No more is made."""
 
     def __init__(self, most: int, encoding: str) -> None:
         self.content = bytearray()
@@ -41,7 +41,7 @@ class Inflated:
         self._inflate: zlib._Decompress | None = None
 
     async def take(self, data: bytes) -> None:
-        """Take the next part of the body. Raises CheckFailed if it is not encoded so."""
+        """Take the next part of the body. Raises CheckFailed if its encoding is wrong."""
         while data and len(self.content) < self._most:
             if self._inflate is None:
                 self._inflate = zlib.decompressobj(self._window(data))
@@ -60,7 +60,7 @@ class Inflated:
 
 
 def decoder(encoding: str, most: int) -> Plain | Inflated | None:
-    """A decoder for that encoding; None: there is none here."""
+    """A decoder for that encoding; None: it is unsupported."""
     if encoding in _PLAIN:
         return Plain(most)
     return Inflated(most, encoding) if encoding in (*_GZIP, "deflate") else None

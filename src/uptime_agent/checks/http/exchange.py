@@ -1,8 +1,7 @@
-"""One HTTP request and its response, over a stream, with h11: phases, bounds and words are ours.
+"""One HTTP request and its response over a stream, with h11; phases, bounds and words are ours.
 
-h11 is fed in slices, because of what it does with a line that makes no sense: some of its patterns take time that
-grows with the square of the line (test_agent_growth.py counts it). A header is therefore looked
-through before h11 sees it, and what it is fed after that is so little that no line in it is long.
+Some patterns of h11 take time that grows with the square of a line's length (tests/uptime_agent/test_agent_growth.py
+counts it). So a header is looked through before h11 gets it, in slices too small for long lines.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MOST_LINE: Final = 1024
 """Bytes of a line between the chunks of a body."""
 
 TURN: Final = 64
-"""Steps after which others have a turn."""
+"""Steps after which other tasks get a turn."""
 
 SWITCHING_PROTOCOLS: Final = 101
 _QUOTED: Final = 40
@@ -52,7 +51,7 @@ class Exchange:
         self._fed = 0
         self._body = 0
         self._length: int | None = None
-        """Bytes that the body has. None: where it ends is told by what comes."""
+        """Bytes of the body. None: its end shows in the stream."""
         self._has_ended = False
 
     async def send(self, request: h11.Request, body: bytes = b"") -> None:
@@ -65,9 +64,9 @@ class Exchange:
         self._watch.begin("first_byte")
 
     async def head(self) -> Head:
-        """Read the response without its body; what servers say before it, such as 100 and 103, is passed over.
+        """Read the head of the response; interim responses such as 100 and 103 are skipped.
 
-        Raises CheckFailed for what is none.
+        Raises CheckFailed if it is no response.
         """
         await self._feed()  # h11 need not be asked what it makes of nothing
         while True:
@@ -80,7 +79,7 @@ class Exchange:
                 return event
 
     async def part(self, most: int) -> bytes:
-        """Read the next part of the body, up to so many bytes with those before it. Empty: that was all."""
+        """Read the next part of the body, up to `most` bytes in all. Empty: that was all."""
         is_whole = self._body >= most or self._body == self._length
         if is_whole or not isinstance(self._head, h11.Response):
             return b""
@@ -90,7 +89,7 @@ class Exchange:
         return part
 
     def end(self) -> None:
-        """Complete the measurement: nothing more is wanted."""
+        """End the measurement."""
         self._watch.end()
 
     async def _next(self) -> object:
@@ -107,7 +106,7 @@ class Exchange:
             await self._feed()
 
     async def _count(self) -> None:
-        """Count a step of h11. Pieces that come over TLS may be as tiny, and all of them there already."""
+        """Count a step of h11. Pieces over TLS may be tiny, and all there already."""
         self._budget.event()
         if not self._budget.events % TURN:
             await checkpoint()
@@ -155,7 +154,7 @@ def _is_chunked(head: Head) -> bool:
 
 
 def _length_of(head: Head) -> int | None:
-    """The length that a head gives its body. None: it gives none, or chunks count."""
+    """The length of the body by a head. None: unknown, or chunks count."""
     if _is_chunked(head):
         return None
     return next((int(value) for name, value in head.headers if name == b"content-length"), None)
@@ -173,7 +172,7 @@ class HeadGuard:
         self._last = b""
 
     def look(self, piece: bytes) -> None:
-        """Raise CheckFailed for what no header holds, or only one that is too long."""
+        """Raise CheckFailed if no header holds such bytes, or if it is too long."""
         if self.size < len(_START):
             self._check_start((self._last + piece)[:_QUOTED])
         seen = self._last + piece

@@ -1,4 +1,4 @@
-"""Expectations of a response beside that it comes: of its status, its header, its body."""
+"""Expectations of a response: of its status, its header, its body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import Codes, describe, field_name
 from .patterns import MOST_SEARCHED, Pattern
 
 MOST_JSON: Final = 1024 * 1024
-"""Bytes of JSON. Reading more would keep all other checks waiting."""
+"""Bytes of JSON. Reading more would delay all other checks."""
 
 _SHOWN: Final = 100
 
@@ -32,7 +32,7 @@ class Wildcards:
     text: str
 
     def fits(self, value: str) -> bool:
-        """Whether a value is like that, in one pass over it."""
+        """Whether a value matches, in one pass over it."""
         first, *others = self.text.split("*")
         if not others:
             return value == first
@@ -51,7 +51,7 @@ class Wildcards:
 
 @frozen(kw_only=True)
 class Expectations:
-    """All that is expected of a response. `headers`: by name in small letters; None: there must be no such field."""
+    """All expectations of a response. `headers`: by name in small letters; None: the field must be absent."""
 
     status: Codes = ((200, 399),)
     headers: Mapping[str, Wildcards | None] = field(factory=dict)
@@ -62,11 +62,11 @@ class Expectations:
 
     @property
     def are_about_body(self) -> bool:
-        """Whether it takes the body to judge."""
+        """Whether the body is needed to judge."""
         return bool(self.contains or self.not_contains or self.json or self.regex)
 
     async def verdict(self, head: Head, body: ReadBody | None, encoding: str) -> Verdict:
-        """Judge a response. `body`: None if it is encoded in a way that cannot be undone here."""
+        """Judge a response. `body`: None if its encoding is unsupported."""
         error = self._of_head(head)
         if error is not None:
             return Status.DOWN, error
@@ -121,7 +121,7 @@ def _of_field(name: str, wanted: Wildcards | None, head: Head) -> str | None:
 
 
 def header_expectations(value: Any) -> dict[str, Wildcards | None]:
-    """Read what is expected of header fields: by name a text with `*`, or false."""
+    """Read expected header fields: by name a text with `*`, or false."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Content-Type = "text/html*" }', value)
     return {field_name(name).lower(): _expected_field(name, each) for name, each in value.items()}

@@ -1,4 +1,4 @@
-"""A document over HTTP, for checks that ask somebody about their target: its status, where it leads, and its body."""
+"""A document over HTTP, for checks that ask a third party: its status, redirect and body."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..net import Budget, dialled
 from .exchange import Exchange
 
 OVERHEAD: Final = 128 * 1024
-"""Bytes that may come beside the body: header, handshake, chunks."""
+"""Bytes besides the body: header, handshake, chunks."""
 
 
 @frozen
 class Document:
-    """A response. `location`: where it leads, b"" if nowhere."""
+    """A response. `location`: its redirect, b"" if none."""
 
     status: int
     location: bytes
@@ -27,7 +27,7 @@ class Document:
 
 
 async def fetch(at: Attempt, url: Url, accept: str, most: int, tls: ssl.SSLContext) -> Document:
-    """Get a document of at most so many bytes. Raises OSError, CheckFailed: also for a longer one."""
+    """Get a document of at most `most` bytes. Raises OSError, and CheckFailed also for a longer one."""
     budget, host = Budget(OVERHEAD + 2 * most), url.seen_by_servers
     context = tls if url.scheme == "https" else None
     async with dialled(at, url.port, budget, tls=context, host=host.host) as stream:

@@ -1,7 +1,7 @@
-"""Texts that one request hands on to the next: how they are taken out of a response, and put into a request.
+"""Texts that one request hands on to the next: taken out of a response, put into a request.
 
-`{name}` stands for a text that is known by that name, and for nothing else: there are no expressions. What is put in
-was sent by a server, so it is escaped for the place where it goes, and refused where no escape would do.
+`{name}` stands for the text of that name; there are no expressions. The text comes from a server, so it is escaped for
+its place, and refused where no escape helps.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _IN_HEADER: Final = re.compile(r"[\x20-\x7e]*")
 
 
 class Unfit(Exception):
-    """A text cannot stand where it is wanted."""
+    """A text does not fit its place."""
 
 
 @frozen
 class Take:
-    """A text to be taken out of a response, and its name: at a path in JSON, or in a header, or in the body, there the
-    first group of a pattern.
+    """A text to take out of a response, and its name. It is at a path in JSON, in a header, or the first group of a
+    pattern in the body.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Take:
     regex: Pattern | None = None
 
     async def out_of(self, head: Head, content: bytes | bytearray) -> str:
-        """Take it out. Raises CheckFailed if it is not there."""
+        """Take the text out. Raises CheckFailed if it is not there."""
         if self.json is not None:
             return self._of_json(content)
         source = content if self.header is None else self._of_header(head)
@@ -84,7 +84,7 @@ def _bounded(name: str, found: str) -> str:
 
 
 def names_in(url: Url, headers: Mapping[str, str]) -> set[str]:
-    """The names that a URL and headers stand on."""
+    """The names that a URL and headers need."""
     texts = " ".join(headers.values())
     return {each.lower() for each in _IN_URL.findall(url.target)} | set(PLACE.findall(texts))
 
@@ -112,7 +112,7 @@ def _in_header(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_body(body: Body, headers: Mapping[str, str], values: Mapping[str, str]) -> Body:
-    """Put those texts into a body that are known, escaped as JSON or as a form if it is one."""
+    """Put the known texts into a body, escaped as JSON or as a form if it is one."""
     if not values or b"{" not in body.content:
         return body
     try:

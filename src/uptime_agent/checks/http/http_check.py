@@ -1,4 +1,4 @@
-"""HTTP and HTTPS: one request on a fresh connection to the given address, with the name in Host header and SNI."""
+"""HTTP and HTTPS: one request on a new connection to the given address. Its name is in Host header and SNI."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MOST_READ: Final = 1024 * 1024
 """Bytes of a body that are read, unless the check says otherwise."""
 
 OVERHEAD: Final = 256 * 1024
-"""Bytes that may come beside twice the body: header, handshake, chunks."""
+"""Bytes besides twice the body: header, handshake, chunks."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose requests say how long their body is, even if there is none."""
+"""Methods whose requests state the length of their body, even of an empty one."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -43,7 +43,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 class HttpCheck:
     """An HTTP check: up if the response is as expected.
 
-    `followed` redirects have led here, from `origin`, past certificates with that `expiry`.
+    `followed` redirects led here, from `origin`, past certificates with that `expiry`.
     """
 
     url: Url
@@ -74,7 +74,7 @@ class HttpCheck:
         return found if self.body is None else found | self.body.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Make the request and judge the response, or say where it redirects to, as far as that is to be followed."""
+        """Make the request and judge the response, or return its redirect if it must be followed."""
         budget = Budget(OVERHEAD + 2 * self.max_body)
         tls = _context(self) if self.url.scheme == "https" else None
         async with dialled(at, self.url.port, budget, tls=tls, host=self.url.seen_by_servers.host) as stream:
@@ -122,11 +122,11 @@ class HttpCheck:
 
     @property
     def needs_texts(self) -> set[str]:
-        """The names of texts that have to be handed on to it."""
+        """The names of texts that an earlier step must hand on."""
         return names_in(self.url, self.headers)
 
     def filled(self, values: Mapping[str, str]) -> HttpCheck:
-        """This check with these texts in URL, headers and body. Raises CheckFailed for one that cannot stand there."""
+        """This check with these texts in URL, headers and body. Raises CheckFailed if a text does not fit its place."""
         headers = self.headers
         try:
             return evolve(
@@ -139,10 +139,10 @@ class HttpCheck:
             raise CheckFailed(str(exc)) from None
 
     def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
-        """Make the check of the place where a redirect leads to.
+        """Make the check of a redirect's target.
 
-        What may change something, such as POST, becomes a GET without a body. What is not of the same origin gets none
-        of the check's own headers.
+        A request that may change something, such as POST, becomes a GET without a body. Another origin gets none of the
+        check's own headers.
         """
         if self.followed == self.redirects:
             raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
@@ -198,7 +198,7 @@ def _first(found: Expiry | None, before: Expiry | None) -> Expiry | None:
 
 
 def _make(url: Url, **options: Any) -> HttpCheck:
-    """Make a check of options as the configuration has them: what is expected stands among the others there."""
+    """Make a check of options as the configuration has them, expectations among the others."""
     expected = {ours: options.pop(key) for key, ours in _EXPECTED.items() if key in options}
     return HttpCheck(url=url, expected=Expectations(**expected), **options)
 

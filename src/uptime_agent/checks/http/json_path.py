@@ -6,8 +6,7 @@ r"""Paths into JSON: a member, an element, and a comparison of what stands there
 a comparison something has to stand there, null included. A value is a number, true, false, null, or text in single or
 double quotes. `==` and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are for two numbers or two texts.
 
-There are no filters, no wildcards, no functions: a path leads to one place or to none, and takes as many steps as it
-has parts, whatever the document.
+There are no filters, wildcards or functions: a path leads to one place or to none, in one step for each of its parts.
 """
 
 from __future__ import annotations
@@ -54,16 +53,16 @@ _OF_ANY_TYPE: Final = ("==", "!=")
 
 
 class NoJson(ValueError):
-    """A text is no JSON. Its own text says why, as in "its body is ..."."""
+    """A text is no JSON. Its message says why, as in "its body is ..."."""
 
 
 class NotThere(LookupError):
-    """Nothing stands where a path leads."""
+    """A path leads nowhere."""
 
 
 @frozen
 class JsonPath:
-    """A path into a document. `str` is as it was written."""
+    """A path into a document. `str` is its text."""
 
     text: str
     parts: tuple[str | int, ...]
@@ -72,7 +71,7 @@ class JsonPath:
         return self.text
 
     def find(self, document: Any) -> Any:
-        """Find what stands there. Raises NotThere."""
+        """Find the value. Raises NotThere."""
         found = document
         for part in self.parts:
             found = _step(found, part)
@@ -81,14 +80,14 @@ class JsonPath:
 
 @frozen
 class Comparison:
-    """A comparison of what stands at a path with a value."""
+    """A comparison of the value at a path with a given one."""
 
     path: JsonPath
     operator: str
     value: Scalar
 
     def why_not(self, document: Any) -> str | None:
-        """Say in words why it does not hold in a document; None: it does."""
+        """Say in words why it fails in a document; None: it holds."""
         try:
             found = self.path.find(document)
         except NotThere:
@@ -102,12 +101,12 @@ class Comparison:
 
 @frozen
 class Presence:
-    """An expectation that something stands at a path."""
+    """An expectation that a path leads to a value."""
 
     path: JsonPath
 
     def why_not(self, document: Any) -> str | None:
-        """Say in words why it does not hold in a document; None: it does."""
+        """Say in words why it fails in a document; None: it holds."""
         try:
             self.path.find(document)
         except NotThere:
@@ -119,7 +118,7 @@ Expectation = Comparison | Presence
 
 
 def parse_path(text: str) -> JsonPath:
-    """Read a path without a comparison. Raises ValueError: what was expected."""
+    """Read a path without a comparison. Raises ValueError with what was expected."""
     found = parse_expectation(text)
     if not isinstance(found, Presence):
         raise ValueError(f"a path without a comparison, such as {found.path}")  # noqa: TRY004 - of a text
@@ -127,7 +126,7 @@ def parse_path(text: str) -> JsonPath:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Read a path, with a comparison if there is one. Raises ValueError: what was expected."""
+    """Read a path, and a comparison if there is one. Raises ValueError with what was expected."""
     if len(text) > LONGEST:
         raise ValueError(f"a path of at most {LONGEST:,} characters")
     if not text.startswith("$"):
@@ -162,7 +161,7 @@ def parse_json(content: bytes | bytearray) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Write a value of JSON as it stands there, if it is short."""
+    """Write a value as in JSON, if it is short."""
     match value:
         case dict():
             return "an object"
@@ -216,7 +215,7 @@ def _literal(text: str) -> Scalar:
 
 
 def _unquoted(text: str) -> str:
-    """Read a text in quotes of either kind, with the escapes of JSON."""
+    """Read a text in quotes of either kind, with JSON's escapes."""
     inner = text[1:-1] if len(text) > 1 and text[-1] == text[0] else None
     if inner is not None and text[0] == "'":
         inner = _QUOTE.sub(lambda quote: _AS_JSON.get(quote[0], quote[0]), inner)

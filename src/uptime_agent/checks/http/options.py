@@ -1,4 +1,4 @@
-"""Options of HTTP checks that need more than a line to read."""
+"""Options of HTTP checks that take more than a line to read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def describe(codes: Codes) -> str:
 
 
 def method(value: Any) -> str:
-    """A method, whichever. CONNECT is none of a server's own: it makes a tunnel of the connection."""
+    """Any method but CONNECT, which makes a tunnel of the connection."""
     if not isinstance(value, str) or not _METHOD.fullmatch(value) or value == "CONNECT":
         small = isinstance(value, str) and _METHOD.fullmatch(value.upper())
         advice = f" (in capitals: {value.upper()})" if small and value != value.upper() else ""
@@ -42,7 +42,7 @@ def method(value: Any) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """A table of header fields. A value may be given by reference, as { env = "NAME" } or { file = "PATH" }."""
+    """A table of header fields. A value may be a reference: { env = "NAME" } or { file = "PATH" }."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Accept = "text/html" }', value)
     return {field_name(name): _header_value(name, each) for name, each in value.items()}
@@ -60,7 +60,7 @@ def _range(item: Any, whole: Any) -> tuple[int, int]:
 
 
 def field_name(name: str) -> str:
-    """The name of a header field. Raises Unfit for what is none, or decides how long a message is."""
+    """The name of a header field. Raises Unfit if it is invalid or decides a message's length."""
     if not _TOKEN.fullmatch(name):
         raise Unfit("names of header fields such as Accept", name)
     if name.lower() in _FRAMING:

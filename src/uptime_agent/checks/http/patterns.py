@@ -1,8 +1,8 @@
-"""Regular expressions on what came from outside, by RE2: the time they take grows with the text and never explodes.
+"""Regular expressions on texts from outside, by RE2: their time grows with the text and never explodes.
 
-RE2 knows neither backreferences nor lookaround, and never goes back in a text. What is left to bound is the product of
-two sizes: that of the expression, as a program, and that of the text. Small products take microseconds and are done at
-once. Larger ones have a thread: others go on meanwhile, and a check that runs out of its time leaves it behind.
+RE2 has no backreferences and no lookaround, and never goes back in a text. The product of two sizes still needs a
+bound: the expression's program and the text. Small products take microseconds. Larger ones run in a thread, which a
+check leaves behind when its time is up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST: Final = 500
 """Steps of an expression's program."""
 
 AT_ONCE: Final = 2_000_000
-"""Steps times bytes that are searched without a thread: some ten milliseconds if all goes badly."""
+"""Steps times bytes that are searched without a thread: at worst some ten milliseconds."""
 
 _MEMORY: Final = 2**20
 _LONGEST: Final = 1_000
@@ -31,12 +31,12 @@ _NEEDED: Final = 'the library google-re2 for regular expressions: pip install "t
 
 
 class NoPattern(ValueError):
-    """A text is no regular expression. Its own text says what was expected."""
+    """A text is no regular expression. Its message says what was expected."""
 
 
 @frozen
 class Pattern:
-    """A regular expression in the syntax of RE2. `str` is as it was written; two that were written alike are equal."""
+    """A regular expression in RE2's syntax. `str` is its text; patterns of equal text are equal."""
 
     text: str
     _program: Any = field(eq=False, repr=False)
@@ -46,11 +46,11 @@ class Pattern:
 
     @property
     def groups(self) -> int:
-        """How many groups there are in it."""
+        """The number of its groups."""
         return int(self._program.groups)
 
     async def search(self, content: bytes | bytearray) -> tuple[str, ...] | None:
-        """Search the first 64 KiB: what was found and its groups, "" for those without a part; None: nothing."""
+        """Search the first 64 KiB: the match and its groups, "" for a group without a match; None: no match."""
         searched = content[:MOST_SEARCHED].decode(errors="replace").encode()  # no expression fits what is no UTF-8
         if self._program.programsize * len(searched) <= AT_ONCE:
             found = self._program.search(searched)
@@ -63,7 +63,7 @@ class Pattern:
 
 @lru_cache(maxsize=1_000)
 def compiled(expression: str) -> Pattern:
-    """Make a pattern. Raises NoPattern: what was expected."""
+    """Make a pattern. Raises NoPattern with what was expected."""
     try:
         import re2  # noqa: PLC0415 - an extra, which few need
     except ImportError:

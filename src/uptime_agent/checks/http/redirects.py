@@ -1,8 +1,7 @@
 """Where a redirect leads, and whether it may lead there.
 
-A target says where it redirects to, so it could have us look at what only we can reach: this machine, its network, the
-metadata service of a cloud. A name says nothing about that, for its owner chooses its addresses. So what counts is
-the address that is about to be dialled.
+A target may redirect us to what only we can reach: this machine, its network, a cloud's metadata service. Its owner
+chooses the addresses of a name. So the address that is dialled decides.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ class RedirectTargets(enum.Enum):
 
 @frozen
 class Origin:
-    """The host that a check asks by itself, at the address that was dialled."""
+    """The host of the check itself, at the address that was dialled."""
 
     host: str
     address: str
 
 
 def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
-    """The URL to which `location` leads from `url`, without credentials of its own. Raises CheckFailed if none may."""
+    """The URL to which `location` leads from `url`, without credentials. Raises CheckFailed if it is refused."""
     if len(location) > LONGEST:
         raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {LONGEST:,}")
     base = f"{url.scheme}://{url.bracketed}:{url.port}{url.target}"
@@ -64,7 +63,7 @@ def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
 def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
     """Whether a redirect to `host` may be followed to that address.
 
-    The host of the check may be at a private address if it was at one to begin with.
+    The check's own host may be at a private address if it started at one.
     """
     if targets is RedirectTargets.ANY or is_public(address):
         return True
@@ -78,7 +77,7 @@ def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
 
 
 def _text(location: bytes) -> str:
-    """Read a Location as browsers do: UTF-8 if it is that, blanks encoded."""
+    """Read a Location as browsers do: as UTF-8 if valid, with blanks encoded."""
     try:
         text = location.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""The way to a target: addresses of its name, a connection to one of them, and how much may come over it.
+"""The way to a target: addresses of its name, a connection to one, and a budget for the answer.
 
-Offers `Resolver`, which gives out no address that `Reach` does not permit; `dialled`, `secured`, `datagrams` and `echo`
-with their `Budget`; `certificates`, which say whom TLS trusts, and `Expiry`. Knows no protocol above TLS, and does not
-decide whether a target is up. Lives on the event loop, but for the lookups of the system, which have their threads.
+Offers `Resolver`, which returns only addresses that `Reach` permits; `dialled`, `secured`, `datagrams` and `echo` with
+their `Budget`; `certificates`, the trust of TLS; `Expiry`. Knows no protocol above TLS and judges no target. Lives on
+the event loop; the system's lookups have threads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The budget of an exchange besides its time: bytes, and the pieces in which they come.
 
-A target decides how it sends. An answer that comes byte by byte costs a turn of the event loop for each of them, and
-all other checks wait for these turns. So pieces are free up to a number that no honest answer of that size
-needs, and what goes beyond is cut off.
+A target decides how it sends. Each piece costs a turn of the event loop, for which all other checks wait. So an answer
+is cut off if it comes in more pieces than an honest one needs.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..contract import CheckFailed
 
 FREE_READS: Final = 500
 BYTES_PER_READ: Final = 1024
-"""Fewer than the segments of a network hold; and chunks of a server rarely come by themselves."""
+"""Fewer bytes than a segment of a network holds; a server's chunks rarely come one by one."""
 
 FREE_EVENTS: Final = 2_000
 BYTES_PER_EVENT: Final = 256
@@ -23,7 +22,7 @@ BYTES_PER_EVENT: Final = 256
 
 @define(eq=False)
 class Budget:
-    """A count of what has been spent. Raises CheckFailed once it is too much, in words that name no peer."""
+    """A count of what was spent. Raises CheckFailed beyond the bound, without naming the peer."""
 
     most_bytes: int
     bytes: int = 0
@@ -31,7 +30,7 @@ class Budget:
     events: int = 0
 
     def read(self, count: int) -> None:
-        """Count bytes that have come from the network in one piece."""
+        """Count bytes that came from the network in one piece."""
         self.reads += 1
         self.bytes += count
         if self.bytes > self.most_bytes:
@@ -40,7 +39,7 @@ class Budget:
             raise CheckFailed(f"cut off: it sends its answer in tiny pieces, {self.reads:,} for {self.bytes:,} bytes")
 
     def event(self) -> None:
-        """Count a step made with what came: a part of the answer was taken out of it, or there was none yet."""
+        """Count a step made with received bytes."""
         self.events += 1
         if self.events > FREE_EVENTS + self.bytes // BYTES_PER_EVENT:
             raise CheckFailed(f"cut off: its answer has tiny parts, {self.events:,} in {self.bytes:,} bytes")

@@ -1,4 +1,4 @@
-"""Contexts of TLS: whom a connection trusts. Each is made once: reading certificates takes longer than a check."""
+"""TLS contexts: whom a connection trusts. Each is made once, as reading certificates takes longer than a check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST: Final = TLSVersion.TLSv1_2
 
 @cache
 def of_system(least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """A context that trusts whom this machine trusts."""
+    """A context that trusts the authorities of this machine."""
     if sys.platform == "darwin":  # whose OpenSSL knows nothing of the keychain
         import truststore  # noqa: PLC0415 - it is there on macOS only
 
@@ -27,7 +27,7 @@ def of_system(least: TLSVersion = LEAST) -> ssl.SSLContext:
 
 @cache
 def of_nobody(least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """A context that looks at no certificate."""
+    """A context that verifies no certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -36,7 +36,7 @@ def of_nobody(least: TLSVersion = LEAST) -> ssl.SSLContext:
 
 @cache
 def of_file(ca_file: str, least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """A context that trusts the certificates in a PEM file. Raises OSError; ValueError for a name that no file has."""
+    """A context that trusts the certificates in a PEM file. Raises OSError; ValueError for an impossible file name."""
     return _from(least, ssl.create_default_context(cafile=ca_file))
 
 
@@ -53,7 +53,7 @@ def _from(least: TLSVersion, context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def ca_file(value: Any) -> str:
-    """Read the name of a file of certificates in PEM, which exists and holds some."""
+    """Read the name of a PEM file that exists and holds certificates."""
     try:
         of_file(text(value))
     except OSError as exc:  # ssl.SSLError is one

@@ -1,4 +1,4 @@
-"""Datagrams to and from the very address that was chosen: asked, asked again, counted, and closed whatever happens."""
+"""Datagrams to and from one chosen address: sent again when lost, counted, and always closed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 LARGEST: Final = 65_535
 ASKED_AGAIN_AFTER: Final = 1.5
-"""Seconds without an answer after which a datagram is taken for lost."""
+"""Seconds without an answer after which a datagram counts as lost."""
 
 REST_AFTER: Final = 200
-"""Datagrams of others, as many as wait in a socket. Among more of them an answer may have got lost."""
+"""Foreign datagrams: the number that a socket holds. With more of them the answer may have been dropped."""
 
 REST: Final = 0.01
-"""Seconds in which none are received then, which would cost others their turns."""
+"""Seconds of a pause in receiving then, so that other tasks get their turns."""
 
 
 class Datagrams:
-    """A datagram socket that is connected to one address and port: what comes from elsewhere is not received."""
+    """A datagram socket connected to one address and port; datagrams from elsewhere are not received."""
 
     def __init__(self, connection: socket.socket, at: Attempt, budget: Budget) -> None:
         self._socket = connection
@@ -37,12 +37,12 @@ class Datagrams:
         self._strays = 0
 
     async def send(self, data: bytes) -> None:
-        """Send a datagram. Raises OSError, also for the one before it."""
+        """Send a datagram. Raises OSError, also of the datagram before."""
         await sent(self._socket, data)
 
     async def receive(self) -> bytes:
         """Receive the next datagram. Raises OSError."""
-        await checkpoint()  # or one who sends without a pause would have the event loop for itself
+        await checkpoint()  # or a peer that sends without a pause would have the event loop for itself
         while True:
             try:
                 return self._socket.recv(LARGEST)
@@ -50,11 +50,11 @@ class Datagrams:
                 await anyio.wait_readable(self._socket)
 
     async def ask(self, question: Callable[[], bytes], understood: Callable[[bytes], T | None]) -> T:
-        """Send a question, again each time it may have been lost, until something is `understood`, which is not None.
+        """Send a question, again whenever it may be lost, until `understood` returns a value that is not None.
 
-        That completes the phase "connect". Anybody may send what is not understood, under the server's address: it is
-        passed over. If it is so much that an answer may have got lost in it, a timeout says nothing about the server.
-        Raises OSError, CheckFailed, and TimeoutError if there is another address to try and this one has had its time.
+        That completes the phase "connect". Other datagrams are skipped: senders can forge the server's address. If the
+        answer may be lost among too many of them, a timeout says nothing about the server. Raises OSError, CheckFailed,
+        and TimeoutError if another address follows and this one has had its time.
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
             while True:
@@ -72,7 +72,7 @@ class Datagrams:
             await self._pass_over()
 
     async def _pass_over(self) -> None:
-        """Count a datagram that answers nothing of ours. After many of them others have their turn for a moment."""
+        """Count a foreign datagram. After many of them other tasks get a turn."""
         self._strays += 1
         if self._strays % REST_AFTER == 0:
             self._at.watch.doubt = f"{self._strays:,} datagrams have come that answer no question of ours"
@@ -82,7 +82,7 @@ class Datagrams:
 
 @contextmanager
 def datagrams(at: Attempt, port: int, budget: Budget) -> Iterator[Datagrams]:
-    """Open a socket for datagrams to and from the address for as long as the body runs. Raises OSError."""
+    """Open a socket for datagrams to and from the address while the body runs. Raises OSError."""
     family, place = place_of(at.address, port)
     with socket.socket(family, socket.SOCK_DGRAM) as connection:
         connection.settimeout(0)

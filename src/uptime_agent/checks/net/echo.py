@@ -1,10 +1,9 @@
-"""Echo requests of ICMP: a socket that may send them, what is sent, and whether what comes answers it.
+"""ICMP echo requests: a socket that may send them, the request, and whether a message answers it.
 
-Two kinds of socket can do it, and neither is there for everybody. A datagram socket is for the groups that the sysctl
-net.ipv4.ping_group_range names, root not among them unless it is; the kernel puts a number of its own into the
-request, and delivers answers to that number alone. A raw socket takes the capability CAP_NET_RAW, and is given all
-messages that come from the address, those that others have asked for among them. So an answer is told by what it
-repeats: the number of the request, and bytes that no other request has.
+Two kinds of socket can send them, and neither is always permitted. A datagram socket needs a group within the sysctl
+net.ipv4.ping_group_range. The kernel numbers its requests and delivers only their answers. A raw socket needs the
+capability CAP_NET_RAW and receives all messages of the address. So an answer is recognized by what it repeats: the
+number of the request, and bytes that no other request has.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ def checksum(data: bytes) -> int:
 
 
 def request(family: int, number: int, mark: bytes) -> bytes:
-    """Write an echo request of that number, with the bytes by which its answer is known."""
+    """Write an echo request of that number, with bytes that identify its answer."""
     kind = _REQUEST[socket.AddressFamily(family)]
     unsummed = _HEADER.pack(kind, 0, 0, 0, number % _NUMBERS) + mark
     return _HEADER.pack(kind, 0, checksum(unsummed), 0, number % _NUMBERS) + mark
 
 
 def answered(family: int, data: bytes, mark: bytes) -> int | None:
-    """The number of the request that a message answers; None: none of ours. It may have an IP header before it."""
+    """The number of the request that a message answers; None: none of ours. An IP header may precede it."""
     if family == socket.AF_INET and data and data[0] >> 4 == _VERSION_4:
         data = data[(data[0] & 0x0F) * 4 :]
     if len(data) < _HEADER.size or data[_HEADER.size :] != mark:
@@ -88,7 +87,7 @@ class Echo:
             await anyio.wait_readable(self._socket)
 
     def received(self) -> int | None:
-        """Look for an answer that has come already. None: there is none. Raises OSError, CheckFailed."""
+        """Return the number of the request whose answer has come. None: no answer. Raises OSError, CheckFailed."""
         while True:
             try:
                 data = self._socket.recv(_LARGEST)
@@ -102,11 +101,11 @@ class Echo:
 
 @contextmanager
 def echo(at: Attempt, budget: Budget, mark: bytes) -> Iterator[Echo]:
-    """Open a socket for echo requests for as long as the body runs. Raises OSError, EchoUnsupported."""
+    """Open a socket for echo requests while the body runs. Raises OSError, EchoUnsupported."""
     family, place = place_of(at.address, 0)
     with _opened(family) as connection:
         connection.settimeout(0)
-        if sys.platform == "linux":  # or nobody is told when a router says that there is no way to the host
+        if sys.platform == "linux":  # or a router's message that the host is unreachable would be lost
             connection.setsockopt(*_TELL_ERRORS[socket.AddressFamily(family)], 1)
         connection.connect(place)
         yield Echo(connection, budget, mark)

@@ -1,10 +1,10 @@
-"""When certificates expire: that of a server, and the first of the chain by which it is trusted.
+"""When certificates expire: the server's, and the first of its chain.
 
-What counts of a chain is what was verified, up to an authority that this machine trusts: others that a server sends
-along harm nobody when they expire. Only where nothing is verified, what was sent counts.
+Of a chain, the verified certificates count, up to an authority that this machine trusts. Others that a server sends do
+no harm when they expire. Without verification the whole chain counts.
 
-Certificates come from outside. Of each, one field is read, at the place where X.509 has it, and nothing is believed of
-its lengths; one that makes no sense has no expiry.
+Certificates come from outside. One field is read of each, and its lengths are not trusted. A certificate that makes no
+sense has no expiry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_CERTIFICATES: Final = 20
 """Certificates of a chain that are looked at."""
 
 _DER: Final = 2
-"""What Python's own certificates call that form before 3.13."""
+"""Python's name of that form before 3.13."""
 
 _VERSION: Final = 0xA0
 _LONG: Final = 0x80
@@ -36,17 +36,14 @@ _MOST_LENGTH_BYTES: Final = 4
 
 @frozen
 class Expiry:
-    """The instants, in UTC seconds, at which a server's certificate and the first of its chain expire.
-
-    `host`: the server of which that is.
-    """
+    """When a server's certificate, and the first of its chain, expire, in UTC seconds. `host`: that server."""
 
     leaf: float
     chain: float
     host: str
 
     def first(self, other: Expiry | None) -> Expiry:
-        """The earlier of both, each for itself: a check that was redirected rests on all of them."""
+        """The earlier of both instants: a redirected check relies on both servers."""
         if other is None:
             return self
         sooner = min(self, other, key=lambda each: each.chain)
@@ -54,7 +51,7 @@ class Expiry:
 
 
 def expiry_of(stream: ByteStream, host: str) -> Expiry | None:
-    """Tell when the certificates of `host`, on the other side of a TLS stream, expire. None: they do not say."""
+    """When the certificates of `host` at the other end of a TLS stream expire. None: they do not say."""
     chain = [not_after(each) for each in _chain(stream.extra(TLSAttribute.ssl_object))]  # noqa: S610 - of anyio, not of Django
     known = [each for each in chain if each is not None]
     if not chain or chain[0] is None:
@@ -63,7 +60,7 @@ def expiry_of(stream: ByteStream, host: str) -> Expiry | None:
 
 
 def with_expiry(finding: Finding, expiry: Expiry | None, now: float, within: float | None) -> Finding:
-    """Add to a finding when certificates expire; what is up is degraded if one does `within` so many seconds."""
+    """Add the expiry to a finding. A target that is up is degraded if a certificate expires `within` seconds."""
     if expiry is None:
         return finding
     leaf, chain = floor(expiry.leaf - now), floor(expiry.chain - now)
@@ -89,7 +86,7 @@ def _chain(connection: Any) -> Iterable[bytes]:
 
 @lru_cache(maxsize=1_000)
 def not_after(certificate: bytes) -> float | None:
-    """Read the end of a certificate's validity, in UTC seconds. None: it makes no sense."""
+    """Read when a certificate ends, in UTC seconds. None: it makes no sense."""
     try:
         _, at, _ = _element(certificate, 0)
         _, at, _ = _element(certificate, at)
@@ -106,7 +103,7 @@ def not_after(certificate: bytes) -> float | None:
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """The tag of an element of DER, where its content begins, and where it ends. Raises ValueError."""
+    """The tag of a DER element, and where its content begins and ends. Raises ValueError."""
     if at + 2 > len(data):
         raise ValueError("it ends too early")
     tag, length, start = data[at], data[at + 1], at + 2

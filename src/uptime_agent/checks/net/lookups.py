@@ -1,11 +1,10 @@
-"""The system's own lookup of names, in threads, and how many of these there may be.
+"""The system's lookup of names, in a bounded number of threads.
 
-A lookup blocks its thread, cannot be cancelled, and holds a socket while it waits for an answer. A check that gives up
-waiting leaves it behind. So its place is not free when it is given up but when its thread has returned: names that hang
-take no more threads than there are places, and each of them one.
+A lookup blocks its thread, cannot be cancelled, and holds a socket. A check that gives up leaves the lookup behind, and
+its place is free only when the thread returns. So names that hang never take more threads than there are places.
 
-They must not take the places of others either. Names that came back last time have places of their own. Names that
-have hung are not waited for while there is no place: their checks would only hold what others need.
+They must not block other names either. Names that worked last time have places of their own. Names that hung are
+refused while no place is free.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ Ask = Callable[[str], Sequence[str]]
 PLACES: Final = 64
 PLACES_OF_PROVEN: Final = 32
 MOST_PROVEN: Final = 10_000
-"""Names that are remembered for having come back. Redirects may lead to any number of them."""
+"""Names that are remembered as working. Redirects may lead to any number of them."""
 
 
 class NotLookedUp(OSError):
-    """A name is not looked up for now, for want of a thread or of a place. The text says which."""
+    """A name is not looked up now, for want of a thread or a place. The text says which."""
 
 
 @define(eq=False)
 class _Lane:
-    """Places, and what waits for one."""
+    """Places, and the lookups that wait for one."""
 
     size: int
     used: int = 0
@@ -46,7 +45,7 @@ class _Lane:
 
 @define(eq=False)
 class _Lookup:
-    """One name that is being looked up, or waits for that, for all who ask for it meanwhile."""
+    """One lookup that runs or waits, for all callers that ask for its name."""
 
     host: str
     lane: _Lane
@@ -66,7 +65,7 @@ def _ask_system(host: str) -> Sequence[str]:
 
 
 class SystemLookup:
-    """The system's lookup, in threads, for one event loop. `ask` is what blocks."""
+    """The system's lookup, in threads, for one event loop. `ask` blocks."""
 
     def __init__(self, ask: Ask = _ask_system) -> None:
         self._ask = ask
@@ -93,7 +92,7 @@ class SystemLookup:
         return lookup.addresses
 
     def why_late(self, host: str) -> str:
-        """The end of "cannot look it up in time": that it waits for others, or nothing."""
+        """The end of "cannot look it up in time": that it waits for other lookups, or nothing."""
         lookup = self._under_way.get(host)
         if lookup is not None and lookup.has_begun:
             return ""
@@ -130,7 +129,7 @@ class SystemLookup:
             addresses = self._ask(lookup.host)
         except OSError as exc:
             error = exc
-        with suppress(RuntimeError):  # the loop has ended: nobody waits
+        with suppress(RuntimeError):  # the loop has ended: no caller waits
             run_sync(self._returned, lookup, addresses, error, token=token)
 
     def _returned(self, lookup: _Lookup, addresses: Sequence[str], error: OSError | None) -> None:
@@ -153,7 +152,7 @@ class SystemLookup:
 
 
 def _remember(names: dict[str, None], name: str) -> None:
-    """Put a name last, in place of the oldest if there are too many."""
+    """Put a name last, and drop the oldest of too many."""
     names.pop(name, None)
     names[name] = None
     if len(names) > MOST_PROVEN:

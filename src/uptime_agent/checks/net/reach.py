@@ -1,8 +1,7 @@
-"""Reach: which addresses checks may dial at all. Asked in one place, by `Resolver`, of every address that it gives out.
+"""Which addresses checks may dial. `Resolver` asks it of every address that it returns.
 
-A name says nothing about where it leads, for its owner chooses its addresses, and so does who answers for it. What
-counts is the address that is about to be dialled, in whatever notation it came: 2130706433, 0x7f.1 and 127.1 have been
-made an address by then, and an IPv6 address that stands for an IPv4 address is judged as that one.
+The owner of a name chooses its addresses. So the address that is dialled decides, in any notation: 2130706433, 0x7f.1
+and 127.1 are addresses here. An IPv6 address that contains an IPv4 address is judged as that.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
 _V4_COMPATIBLE: Final = IPv6Network("::/96")
 _RELAYS_OF_6TO4: Final = IPv4Network("192.88.99.0/24")
-"""Whichever relay is nearest, and may be in a network of ours. RFC 7526 has taken it out of use."""
+"""The nearest relay, which may be in our network. RFC 7526 has retired it."""
 
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 _EXPECTED: Final = '"any", "public", or a list such as ["public", "10.0.0.0/8", "db.internal", "*.example.org"]'
@@ -30,9 +29,9 @@ Network = IPv4Network | IPv6Network
 
 @frozen
 class Reach:
-    """A reach: anything, or public addresses, networks, and names at whatever address they have.
+    """A reach: anything, or public addresses, networks, and names at any address.
 
-    `names` are in their one form; one that begins with a dot stands for all names below it.
+    `names` are in canonical form; a name with a dot in front stands for all names below it.
     """
 
     is_any: bool = True
@@ -62,7 +61,7 @@ PUBLIC: Final = Reach(is_any=False, is_public=True)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the internet's, and so leads to no network of ours. False for what is none."""
+    """Whether an address is on the internet, in no network of ours. False for an invalid one."""
     found = effective(address)
     if found is None:
         return False
@@ -74,9 +73,7 @@ def is_public(address: str) -> bool:
 
 
 def effective(address: str) -> Address | None:
-    """The address that is reached in the end: the IPv4 address inside an IPv6 address, if that is one of those that
-    have one. None: it is no address.
-    """
+    """The address that is reached in the end: an IPv4 address, if an IPv6 address contains one. None: invalid."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -86,7 +83,7 @@ def effective(address: str) -> Address | None:
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for: mapped, NAT64, 6to4, Teredo, ISATAP, or compatible."""
+    """The IPv4 address in an IPv6 address: mapped, NAT64, 6to4, Teredo, ISATAP, or compatible."""
     last = IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _NAT64 or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
         return last

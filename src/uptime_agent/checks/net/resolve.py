@@ -1,4 +1,4 @@
-"""From names to addresses, and whether a failure to find any is the name's or ours."""
+"""From names to addresses, and whether a failed lookup is the name's fault or ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
 
 MOST_REMEMBERED: Final = 1_000
-"""Names that are remembered for having worked: any of them can be asked whether we are offline."""
+"""Names that are remembered as working: looking one up shows whether we are offline."""
 
 
 class Family(enum.Enum):
@@ -28,7 +28,7 @@ class Family(enum.Enum):
 
 
 class Unresolved(Exception):
-    """A name has no address to check. `status` says whether that is the target's fault."""
+    """A name has no address to check. `status` says whether the target is at fault."""
 
     def __init__(self, status: Status, text: str) -> None:
         super().__init__(text)
@@ -38,9 +38,9 @@ class Unresolved(Exception):
 class Resolver:
     """Looks names up, each time again. `hosts` holds fixed answers, as /etc/hosts does.
 
-    `reach` says which addresses may be dialled; no others are given out, wherever they come from.
+    `reach`: the addresses that may be dialled; others are never returned.
 
-    When a lookup fails, another name that has worked before is tried: if that fails too, it is we who are offline.
+    When a lookup fails, a name that worked before is tried. If that fails too, we are offline.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Resolver:
         self._worked: dict[str, None] = {}
 
     def follow(self, hosts: Mapping[str, Sequence[str]], reach: Reach = ANYWHERE) -> None:
-        """Give these fixed answers from now on, and only addresses within that reach."""
+        """Use these fixed answers and this reach from now on."""
         self._hosts = hosts
         self._reach = reach
 
@@ -61,7 +61,7 @@ class Resolver:
         return self.known(host, family) or self._fitting(host, await self._find(host), family)
 
     def known(self, host: str, family: Family = Family.ANY) -> list[str] | None:
-        """The addresses of a host that needs no lookup: it is one itself, or has fixed ones. Raises Unresolved."""
+        """The addresses of a host without a lookup: an address itself, or fixed ones; else None. Raises Unresolved."""
         found = (host,) if is_address(host) else self._hosts.get(host)
         return None if found is None else self._fitting(host, found, family)
 

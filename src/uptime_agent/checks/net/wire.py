@@ -1,4 +1,4 @@
-"""A connection to the very address that was chosen: dialled, counted, and closed whatever happens."""
+"""A connection to one chosen address: dialled, counted, and always closed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _UNDER_WAY: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.E
 
 
 class Wire(ByteStream):
-    """A connected socket as a stream. What comes in is counted in a budget; nothing is read that nobody asked for."""
+    """A connected socket as a stream. What comes in counts in a budget; nothing is read ahead."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         self._socket = connection
         self._budget = budget
         self._is_quiet = False
-        """Whether nothing has been read since we spoke: no answer is there already."""
+        """Whether nothing was read since we sent: no early answer."""
 
     async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
         """Receive the next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
@@ -81,10 +81,9 @@ class Wire(ByteStream):
 async def dialled(
     at: Attempt, port: int, budget: Budget, *, tls: ssl.SSLContext | None = None, host: str = ""
 ) -> AsyncIterator[ByteStream]:
-    """Connect for as long as the body runs. `tls`: with a handshake, in which the peer is called `host`.
+    """Connect while the body runs. `tls`: with a handshake, in which the peer is called `host`.
 
-    Raises OSError as it comes, ssl.SSLError among them, and TimeoutError if connecting takes longer than this address
-    may.
+    Raises OSError, among them ssl.SSLError, and TimeoutError if connecting takes longer than this address may.
     """
     with at.watch.measure("connect"):
         if at.is_last:
@@ -102,7 +101,7 @@ async def dialled(
 
 
 async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, host: str) -> ByteStream:
-    """Begin TLS over a stream whose other side is called `host`. Closing it stays with whoever opened the stream."""
+    """Begin TLS over a stream to `host`. The opener of the stream closes it."""
     with watch.measure("tls"):
         return await TLSStream.wrap(
             stream, server_side=False, hostname=host, ssl_context=tls, standard_compatible=False
@@ -110,7 +109,7 @@ async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, hos
 
 
 async def connect(address: str, port: int, budget: Budget) -> Wire:
-    """Connect to an address, in the one form in which it was given; nothing is looked up."""
+    """Connect to an address as given; nothing is looked up."""
     family, place = place_of(address, port)
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -129,7 +128,7 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
 
 
 def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
-    """The family of an address, and the place as `connect` takes it. Only a zone has to be looked up by the system."""
+    """The family of an address, and the arguments of `connect`. Only a zone needs a lookup by the system."""
     version = address_family(address)
     if version is None or "%" in address:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
@@ -138,7 +137,7 @@ def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
 
 
 async def sent(connection: socket.socket, data: bytes) -> None:
-    """Send a datagram over a socket that does not block. Raises OSError, also for the one before it."""
+    """Send a datagram over a non-blocking socket. Raises OSError, also of the datagram before."""
     while True:
         try:
             connection.send(data)

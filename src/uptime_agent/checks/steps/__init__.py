@@ -1,8 +1,7 @@
-"""Checks of several steps: requests in sequence, each of which may hand texts on to those after it.
+"""Checks of several steps: requests in sequence that hand texts on.
 
-Offers `read_steps`, which reads them, `StepsCheck`, and `prepared`, which makes them run as a check of a target does.
-Knows no protocol: a step is a check of some kind, asked as any target is, with its lookup, limits, addresses and
-bounds. Lives on the event loop.
+Offers `read_steps`, `StepsCheck`, and `prepared`, which makes them run like a check of a target. A step is a check of
+any kind, with its own lookup, limits, addresses and bounds. Lives on the event loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading the steps of a [[check]]: every key of each, and whether what a step needs is handed on before it."""
+"""Reading the steps of a [[check]]: the keys of each, and whether an earlier step hands on what it needs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SOURCE: Final = "{ json = PATH }, { header = NAME }, { regex = EXPRESSION }, or
 
 
 def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
-    """Read the [[check.step]]s of a check: the URL of the first, and a kind that makes the check of them.
+    """Read the [[check.step]]s of a check: the URL of the first, and a kind that makes the check.
 
-    Without a kind, problems have been noted.
+    Without a kind, problems were noted.
     """
     before = len(section.problems)
     if section.has("url"):
@@ -130,7 +130,7 @@ def _made(section: Section, kind: Kind, url: Url, options: Mapping[str, Any], ta
 
 
 def _check_names(section: Section, step: Step, before: list[Step]) -> None:
-    """Note as a problem what a step needs and none before it hands on."""
+    """Note each text that a step needs and no earlier step hands on."""
     known = frozenset[str]().union(*(each.hands_on for each in before))
     for name in sorted(step.needs - known):
         there_is = f"there is {', '.join(f'{{{each}}}' for each in sorted(known))}" if known else "nothing is handed on"

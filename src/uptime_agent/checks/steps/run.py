@@ -1,7 +1,7 @@
-"""A run of steps, each as the check of a target of its own: until one fails, and then those that always run.
+"""A run of steps, each checked like a target: until one fails, and then the steps that always run.
 
-What has happened so far is one value, `_Progress`. A step at another host is a subtask, as a redirect is: it gives back
-the units that are held before it waits for those of that host.
+`_Progress` holds the results so far. A step at another host is a subtask, like a redirect: it gives its units back
+before it waits for those of that host.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..target_check import Mode, TargetCheck
 from .step import Step, StepsCheck
 
 TIMEOUT_OF_ALWAYS: Final = 5.0
-"""Seconds of a step that always runs, if it does not say. They come on top of those of all others."""
+"""Seconds of a step that always runs, unless it says. They are added to the time of all others."""
 
 
 @frozen(kw_only=True)
 class _Progress:
-    """Progress of an attempt: all that has happened. `left`: seconds for the steps that are still to come."""
+    """Progress of an attempt. `left`: seconds for the steps to come."""
 
     left: float
     number: int = 1
@@ -36,7 +36,7 @@ class _Progress:
     detail: Mapping[str, str | int | float] = field(factory=dict)
     address: str | None = None
     worst: CheckResult | None = None
-    """The result that says how all of it ends: the first that is down or unknown, or else degraded."""
+    """The result that decides the whole: the first that is down or unknown, or else degraded."""
 
     @property
     def has_failed(self) -> bool:
@@ -45,7 +45,7 @@ class _Progress:
 
 @frozen(kw_only=True)
 class StepsRun:
-    """The check of a target that has steps. `around`: how each is asked; its timeout is that of all together."""
+    """The check of a target that has steps. `around`: how each is asked; its timeout is for all together."""
 
     check: StepsCheck
     around: TargetCheck
@@ -56,7 +56,7 @@ class StepsRun:
         return await self._go(_Progress(left=self.around.timeout), None)
 
     async def _go(self, progress: _Progress, held: str | None) -> CheckResult | list[Subtask]:
-        """Make steps as long as they are at the host whose units are held."""
+        """Make steps while they are at the host whose units are held."""
         while True:
             step = _next(self.check.steps, progress)
             if step is None:
@@ -79,7 +79,7 @@ class StepsRun:
             progress = _after(progress, step, found)
 
     def _through(self, subtask: Subtask, progress: _Progress, step: Step) -> list[Subtask]:
-        """Go where a step was redirected to, and on from there."""
+        """Follow the redirect of a step, and continue from there."""
         return [Subtask(self._redirected, subtask, progress, step, needs=dict(subtask.needs))]
 
     async def _redirected(self, subtask: Subtask, progress: _Progress, step: Step) -> CheckResult | list[Subtask]:
@@ -89,7 +89,7 @@ class StepsRun:
         return await self._go(_after(progress, step, found), None)
 
     def _asked(self, step: Step, check: Check, progress: _Progress) -> TargetCheck:
-        """The check of a step as that of a target of its own, which masks what was handed on to it."""
+        """The check of a step like that of a target, which masks texts that were handed on to it."""
         own = math.inf if step.timeout is None else step.timeout
         if step.is_always:
             within = min(self.around.timeout, TIMEOUT_OF_ALWAYS) if step.timeout is None else own
@@ -127,14 +127,14 @@ class StepsRun:
 
 
 def prepared(check: TargetCheck) -> TargetCheck | StepsRun:
-    """The check of a target as it is run: one that has steps, step by step."""
+    """The check of a target as it is run: with steps, step by step."""
     if not isinstance(check.check, StepsCheck):
         return check
     return StepsRun(check=check.check, around=check, before=check.before)
 
 
 class _Also(Redactor):
-    """A redactor that masks some texts more than another."""
+    """A redactor that masks some texts in addition."""
 
     def __init__(self, other: Redactor, secrets: object) -> None:
         super().__init__(secrets)  # type: ignore[arg-type] # texts
@@ -146,7 +146,7 @@ class _Also(Redactor):
 
 
 def _next(steps: tuple[Step, ...], progress: _Progress) -> Step | None:
-    """The step that comes now. One that always runs is left out if what it needs was never handed on."""
+    """The next step. A step that always runs is left out if a text that it needs is missing."""
     for step in steps[progress.position :]:
         if not step.is_always and not progress.has_failed:
             return step

@@ -1,4 +1,4 @@
-"""A check of several steps, as a value: what each asks, what it takes and hands on, and how long it may take."""
+"""A check of several steps, as a value: what each asks, takes and hands on, and its time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..http import HttpCheck
 
 @frozen
 class Step:
-    """One step. `is_always`: it runs whatever has failed before. `timeout`: seconds; None: what is left of all."""
+    """One step. `is_always`: it runs after failures too. `timeout`: seconds; None: what is left of all."""
 
     name: str
     check: Check
@@ -23,7 +23,7 @@ class Step:
 
     @property
     def needs(self) -> set[str]:
-        """The names of texts without which it cannot be made."""
+        """The names of texts that it needs."""
         return self.check.needs_texts if isinstance(self.check, HttpCheck) else set()
 
     @property
@@ -32,13 +32,13 @@ class Step:
         return {each.name for each in self.check.take} if isinstance(self.check, HttpCheck) else set()
 
     def filled(self, values: Mapping[str, str]) -> Check:
-        """The check with these texts in it. Raises CheckFailed for one that cannot stand where it is wanted."""
+        """The check with these texts in it. Raises CheckFailed if a text does not fit its place."""
         return self.check.filled(values) if isinstance(self.check, HttpCheck) else self.check
 
 
 @frozen
 class StepsCheck:
-    """A check of several steps: up if all of them are. It is asked by `StepsRun`, step by step."""
+    """A check of several steps: up if all of them are. `StepsRun` asks it, step by step."""
 
     steps: tuple[Step, ...]
 
@@ -49,14 +49,14 @@ class StepsCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged, besides those that are handed on."""
+        """Texts that must not be shown or logged; texts that are handed on come in addition."""
         return frozenset[str]().union(*(step.check.secrets for step in self.steps))
 
     @property
     def verify(self) -> bool:
-        """Whether all of them look at certificates."""
+        """Whether all steps verify certificates."""
         return all(getattr(step.check, "verify", True) for step in self.steps)
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Refuse: one address is not what steps ask."""
+        """Refuse: steps are not asked at one address."""
         raise CheckFailed(f"a check of {len(self.steps)} steps is not asked at one address ({at.address})")

@@ -1,7 +1,7 @@
-"""Checks of tcp:// targets: something accepts connections there and, where asked to, says what it should.
+"""Checks of tcp:// targets: the target accepts connections and, if configured, answers as expected.
 
-Offers the kind `TCP`: a connection, over TLS or not, and a dialogue of texts to send and to wait for. Knows no
-protocol: which texts make one, a configuration says. Lives on the event loop.
+Offers the kind `TCP`: a connection, over TLS or not, and a dialogue of texts to send and to expect. The configuration
+knows the protocol. Lives on the event loop.
 """
 
 from __future__ import annotations

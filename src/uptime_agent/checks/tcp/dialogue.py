@@ -1,11 +1,10 @@
-"""Dialogues: what is said to a server over a connection, and what it has to answer, step by step.
+"""Dialogues: texts to send over a connection, and the answers to expect, step by step.
 
-What comes is looked through once, from where the step before has found what it waited for. A text is looked for
-anywhere in it. A pattern, which is a text with `*` for whatever stands there, is held against one whole line after
-another, and a regular expression is looked for in each; other lines are passed over, as the greetings of many servers
+Received bytes are searched once, from the end of the last match. A text is found anywhere. A pattern, with `*` for any
+text, must match a whole line; a regular expression is searched in each line. Other lines are skipped, as greetings may
 have several.
 
-Where TLS begins in the middle, nothing may be left over from before it: somebody in between could have put it there.
+When TLS begins in the middle, no byte may be left over from before: an attacker could have put it there.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..http import Pattern, regex
 from ..net import secured
 
 MOST_READ: Final = 64 * 1024
-"""Bytes that a step looks through for what it expects."""
+"""Bytes that a step searches."""
 
 MOST_STEPS: Final = 50
 _LONGEST: Final = 10_000
@@ -46,7 +45,7 @@ class Expect:
         return tuple(self.text.encode().split(b"*")) if self.is_pattern else (self.text.encode(),)
 
     def fits(self, line: bytes) -> bool:
-        """Whether a whole line is as the pattern says. Takes time in proportion to the line."""
+        """Whether a whole line matches. Takes time in proportion to the line."""
         first, *middle, last = self.parts
         if len(line) < len(first) + len(last) or not (line.startswith(first) and line.endswith(last)):
             return False
@@ -61,7 +60,7 @@ class Expect:
 
 @frozen
 class Search:
-    """A step that waits for a line in which a regular expression is found."""
+    """A step that waits for a line that matches a regular expression."""
 
     word: ClassVar[str] = "regex"
 
@@ -84,7 +83,7 @@ class Send:
 
 @frozen
 class StartTls:
-    """A step with which TLS begins."""
+    """A step that begins TLS."""
 
     word: ClassVar[str] = "starttls"
 
@@ -122,7 +121,7 @@ def _short(value: Any) -> str:
 
 
 class Conversation:
-    """A conversation over a stream. What was received and not yet asked for stays in it."""
+    """A conversation over a stream. Received bytes that no step has used stay in it."""
 
     def __init__(self, stream: ByteStream, watch: Stopwatch) -> None:
         self._stream = stream
@@ -131,7 +130,7 @@ class Conversation:
         self._where = ""
 
     def begin(self, where: str) -> None:
-        """Begin a step: `where` stands before what goes wrong in it."""
+        """Begin a step: `where` precedes its errors."""
         self._where = where
         self._watch.heard = f"{where}no answer" if where else None
 
@@ -141,16 +140,14 @@ class Conversation:
             await self._stream.send(said.encode())
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> ByteStream:
-        """Go on over TLS, by the stream that it gives. Raises CheckFailed if the server has said more than it was
-        asked, and that in the open.
-        """
+        """Continue over TLS, and return that stream. Raises CheckFailed if unread bytes came in the clear."""
         if self._received:
             raise self._failed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
         self._stream = await secured(self._stream, self._watch, context, host)
         return self._stream
 
     async def expect(self, wanted: Expect | Search) -> None:
-        """Read until it has come. Raises CheckFailed if it does not."""
+        """Read until it comes. Raises CheckFailed if it does not."""
         with self._watch.measure("receive"):
             if isinstance(wanted, Expect) and not wanted.is_pattern:
                 await self._text(wanted)
@@ -188,7 +185,7 @@ class Conversation:
         raise self._failed(f'{said}, expected "{wanted.text}"')
 
     async def _more(self, wanted: Expect | Search) -> bool:
-        """Receive some more. False: that was all. Raises CheckFailed if it has been too much."""
+        """Receive more. False: the stream has ended. Raises CheckFailed beyond the bound."""
         if len(self._received) > MOST_READ:
             raise self._failed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
         try:

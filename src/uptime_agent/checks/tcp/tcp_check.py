@@ -1,4 +1,4 @@
-"""TCP: something accepts connections there and, where asked to, says what it should."""
+"""TCP: the target accepts connections and, if configured, answers as expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..net import Budget, certificates, dialled, expiry_of, with_expiry
 from .dialogue import MOST_READ, Conversation, Expect, Search, Send, StartTls, Step, dialogue
 
 _LAST_READ: Final = 65_536
-"""Bytes that may come with the last of the bytes that are looked through."""
+"""Bytes that may come together with the last bytes searched."""
 
 
 @frozen(kw_only=True)
@@ -63,7 +63,7 @@ class TcpCheck:
         return said if self.expect is None else (*said, Expect(self.expect))
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Ask: up if the target accepts the connection and, where asked to, answers as expected."""
+        """Ask: up if the target accepts the connection and answers as expected."""
         tls, budget = self._context() if self.tls else None, Budget(MOST_READ + _LAST_READ)
         host, expiry = self.url.seen_by_servers.host, None
         async with dialled(at, self.url.port, budget, tls=tls, host=host) as stream:
