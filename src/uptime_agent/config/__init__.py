@@ -1,8 +1,7 @@
-"""The configuration, of a file or a command line: what is checked, how often, within which limits, remembered where.
+"""The configuration, from a file or a command line: what is checked, how often, within which limits, stored where.
 
-Offers `read_config` and `watch_config`, the `Config` that they give, and what tells a person what it would run. Reads
-files and the environment; starts nothing and opens no store. Does not know how targets stand. Lives on the main thread,
-before anything runs.
+Offers `read_config`, `watch_config`, their `Config`, and a preview for people. Reads files and the environment; starts
+nothing and opens no store. Runs on the main thread, before anything else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The [[channel]]s of a configuration, and [notify]: who is told, how, and by which rules."""
+"""The [[channel]]s and [notify] of a configuration: who is told, how, and by which rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_ALL: Final = ("name", "kind", "timeout", "rate")
 
 
 def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, Way]:
-    """Read all channels, by name. Without `needs_secrets`, those that cannot be made are left out."""
+    """Read all channels by name. Without `needs_secrets`, channels that cannot be made are left out."""
     tables = top.take("channel", _tables, [], "ways to tell people of incidents. See [Get told](get-told.md)")
     lines: dict[str, int] = {}
     found: dict[str, Way] = {}
@@ -38,7 +38,7 @@ def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = T
 
 
 def channel_names(top: Section) -> list[str]:
-    """The names of all channels that a file has, also of those in which something is wrong."""
+    """The names of all channels of a file, faulty ones included."""
     tables = top.table.get("channel")
     names = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
     return [name for name in names if isinstance(name, str)]

@@ -1,4 +1,4 @@
-"""Python's garbage collector, which is not to look through a large configuration while that is being made."""
+"""Python's garbage collector pauses while a large configuration is made."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Have Python look for no garbage while the body runs.
+    """Pause the garbage collector while the body runs.
 
-    What is made of a file stays: there is no garbage in it, and all of it would be looked at again and again.
+    The values of a file stay: they hold no garbage, and would be searched again and again.
     """
     was_enabled = gc.isenabled()
     gc.disable()

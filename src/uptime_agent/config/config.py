@@ -1,4 +1,4 @@
-"""The configuration: read strictly and whole, so that what starts is what the file says, and what does not says why."""
+"""The configuration, read strictly and as a whole: an agent starts as the file says, or says what is wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LARGEST_FILE: Final = 10_000_000
 """Bytes of a file. A check takes some hundred."""
 
 MOST_PROBLEMS: Final = 1_000
-"""Problems of a file with which nobody reads on: a hundred of them are shown."""
+"""Problems after which reading stops; a hundred of them are shown."""
 
 _LONGEST_TITLE: Final = 100
 _TABLES: Final = {
@@ -73,14 +73,14 @@ _TABLES: Final = {
     "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
-"""The tables of a file, and what each says, in words of docs/configuration.md."""
+"""The tables of a file, and their meanings for docs/configuration.md."""
 
 _OF_METRICS: Final = ("metrics", "probes")
 
 
 @frozen(kw_only=True)
 class Config:
-    """A configuration that has been read. `warnings` are for the user to see before anything starts."""
+    """A configuration that was read. `warnings` are shown before anything starts."""
 
     targets: tuple[Target, ...]
     limits: Limits
@@ -103,7 +103,7 @@ class Config:
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """All warnings: those of the file, and what weakens checks and servers."""
+        """All warnings: of the file, and about weak security of checks and servers."""
         enabled = [target for target in self.targets if target.is_enabled]
         unverified = [target.name for target in enabled if target.is_unverified]
         in_clear = [target.name for target in enabled if target.may_send_in_clear]
@@ -113,7 +113,7 @@ class Config:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown, of all targets, of all channels and of the store."""
+        """Texts that must not be shown: of all targets, all channels and the store."""
         of_channels = (way.channel.secrets for way in self.channels.values())
         of_servers = [each.server.secrets for each in self.postgres]
         of_servers += [] if self.tables is None else [self.tables.server.secrets]
@@ -123,9 +123,9 @@ class Config:
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    """Read a file. Raises ConfigError with all that is wrong in it.
+    """Read a file. Raises ConfigError with all its problems.
 
-    Without `needs_secrets` a check goes without those values that come from variables which are not set.
+    Without `needs_secrets`, values from unset variables are left out.
     """
     try:
         content = _content(file)
@@ -155,9 +155,9 @@ def parse_config(
     needs_secrets: bool = True,
     most_problems: int | None = None,
 ) -> Config:
-    """Read the text of a file that is called `file` in messages; see `read_config`.
+    """Read the text of a file that messages call `file`; see `read_config`.
 
-    `most_problems`: with more than these nobody reads on; None: all are noted.
+    `most_problems`: reading stops after that many; None: it never does.
     """
     if more := over(content):
         raise ConfigError(file, [Problem(*more)])
@@ -179,9 +179,9 @@ def parse_config(
 
 
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of a file whose checks and metrics have no `{ env = "NAME" }` that the environment lacks.
+    """Tables of a file without each `{ env = "NAME" }` that the environment lacks.
 
-    An option that has to be there has a text in its place that says so: nobody is going to ask the target.
+    A required option gets a text in its place that says so; the target is not asked.
     """
     tables = {**tables, **{key: leaving_out_unset(tables[key], environment) for key in _OF_METRICS if key in tables}}
     checks = tables.get("check")
@@ -288,7 +288,7 @@ def _servers(
 def _probes(
     section: Section, file: Path, environment: Mapping[str, str], store: StorePlace
 ) -> tuple[tuple[Layer, ...], TablesPlace | None]:
-    """Read what holds for probes on all servers, a scope around them; and where more of both stands in tables."""
+    """Read [probes], a scope around all servers, and the place of tables with more servers and scopes."""
     if not section.table:
         return (), None
     from ..postgres import Layer  # noqa: PLC0415 - as above
@@ -304,7 +304,7 @@ def _probes(
 def _targets(
     top: Section, common: Common, within: Reach, folder: Path, taken: dict[str, Section]
 ) -> tuple[Target, ...]:
-    """Read each [[check]] in the file. `taken`: their names, and who has them."""
+    """Read each [[check]] in the file. `taken`: their names and sections."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres") and not _has_tables(top):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
@@ -323,7 +323,7 @@ def _targets(
 
 
 def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
-    """Names and tags of the checks in which something is wrong: of these no more is to be said than that."""
+    """Names and tags of faulty checks. No further problems are told of these."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if len(targets) == len(tables):
         return frozenset()
@@ -343,7 +343,7 @@ def _has_tables(top: Section) -> bool:
 
 
 def _hosts_beyond(target: Target, within: Reach) -> list[str]:
-    """The hosts of a target that may not be asked, as far as URLs tell: addresses of names are judged when dialled."""
+    """The hosts of a target outside the reach, as far as URLs tell: a name's addresses are judged when dialled."""
     check = target.check
     checks = [step.check for step in check.steps] if isinstance(check, StepsCheck) else [check][: target.is_resolved]
     hosts = [each.url.host for each in checks]
@@ -351,12 +351,10 @@ def _hosts_beyond(target: Target, within: Reach) -> list[str]:
 
 
 def _table(top: Section, key: str) -> Section:
-    """Enter the table [key]."""
     return top.section(key, _TABLES[key])
 
 
 def _sections(top: Section, key: str) -> list[Section]:
-    """Enter each table that begins with [[key]]."""
     tables = top.take(key, _tables(key), [], _TABLES[key])
     return [
         Section(table, (key, index), _title(table, index, key), top.lines, top.problems)

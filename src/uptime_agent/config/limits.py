@@ -1,6 +1,6 @@
-"""Limits: how many checks run at a time, in all, per kind, per host; and how much of their history is kept.
+"""Limits: the checks at a time in all, per kind and per host, and how much history is kept.
 
-The file says, or else the environment, or else the defaults.
+The file decides, or else the environment, or else the defaults.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ HOST: Final = "host:"
 _VARIABLE: Final = "TIMERQUEUE_LIMIT_"
 _PER_KIND: Final = 200
 _LARGEST: Final = 10**15
-"""The largest size. Beyond it a float is no longer a whole number."""
+"""The largest size: a larger float may be no whole number."""
 
 
 @frozen
 class Limits:
-    """Checks at a time: `total`, and by name those of each kind, each host, and hosts that are not named."""
+    """Checks at a time: `total`, and by name those of a kind, a host, or all other hosts."""
 
     total: float
     named: Mapping[str, float]
 
     def now(self, before: Limits) -> dict[str, float]:
-        """The named limits to go on with after those of `before`: a host that is named no more is one of all hosts."""
+        """The named limits after those of `before`. A host without a size of its own now gets that of all hosts."""
         gone = {name: self.named[HOSTS] for name in before.named if name not in self.named and name.startswith(HOST)}
         return {**gone, **self.named}
 
 
 def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
-    """Read the limits that hold, and warnings about variables that are not used because they make no sense."""
+    """Read the limits, with warnings about variables that make no sense and are not used."""
     sizes: dict[str, float] = {TOTAL: 500.0, **dict.fromkeys(kinds, float(_PER_KIND)), HOSTS: 10.0}
     warnings: list[str] = []
     for name in list(sizes):
@@ -59,7 +59,7 @@ def _meaning(name: str) -> str:
 
 
 def _of_hosts(section: Section) -> dict[str, float]:
-    """Read the limits of hosts that are named, whatever way."""
+    """Read the limits of named hosts, in either notation."""
     named = {key.removeprefix(HOST): key for key in section.table if key.startswith(HOST) and key != HOSTS}
     meaning = "checks of that host, however it is spelled: with capitals, as IDN, with a dot at the end"
     return {
@@ -100,7 +100,7 @@ def _unknown_variables(sizes: Iterable[str], environment: Mapping[str, str]) -> 
 
 
 def read_retention(section: Section) -> Retention:
-    """Read how much history is kept; inf: there is no such bound."""
+    """Read how much history is kept; inf: without a bound."""
     default = Retention()
     found = Retention(
         per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job, "checks of one target"),

@@ -1,4 +1,4 @@
-"""[network], [hosts] and [push]: whether this machine is online, fixed addresses, and where signals come in to it."""
+"""[network], [hosts] and [push]: how to tell that this machine is online, fixed addresses, and the port for signals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HIGHEST_PORT: Final = 65_535
 
 @frozen
 class Network:
-    """The probes of which one must answer, or we are offline; none: nobody asks. `every`: seconds between rounds."""
+    """Probes of which one must answer, or we are offline; none: unchecked. `every`: seconds between rounds."""
 
     probes: tuple[Target, ...] = ()
     every: float = EVERY
@@ -41,7 +41,7 @@ class Network:
 
 @frozen(kw_only=True)
 class Push:
-    """Where signals come in: an address of this machine, and a port. `takes_get`: whether a GET is a signal, too."""
+    """Where signals come in: an address of this machine and a port. `takes_get`: whether a GET is a signal too."""
 
     host: str
     port: int
@@ -100,7 +100,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _short(value: Any) -> float:
-    """Read a duration that a failed check can wait for."""
+    """Read a duration for which a failed check can wait."""
     with suppress(Unfit):
         if (found := seconds(value)) <= LONGEST:
             return found
@@ -116,7 +116,7 @@ def _probe(url: str, timeout: float) -> Target:
 
 
 def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None, list[str]]:
-    """Read where to listen, and warnings. None: nowhere, for nobody reports. Notes a problem where somebody would."""
+    """Read where to listen, and warnings. None: nowhere, as no target reports. Notes a problem if a target needs it."""
     place = section.take(
         "listen",
         _place,

@@ -1,6 +1,6 @@
-"""The places where the agent remembers: in a SQLite file, on a PostgreSQL server, or not beyond its end.
+"""Where the agent stores what it finds: in a SQLite file, on a PostgreSQL server, or in memory.
 
-There is one for the history of checks, and one for the metrics that probes of PostgreSQL find.
+One place is for the history of checks, one for the metrics of PostgreSQL probes.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ SQLITE: Final = "sqlite"
 POSTGRES: Final = ("postgresql", "postgres")
 
 SCHEMA: Final = "timerqueue_agent"
-"""The schema of the tables: the stores of other programs in the same database have theirs."""
+"""The schema of the tables: stores of other programs in the same database have their own."""
 
 OF_PROGRAMS: Final = "timerqueue"
-"""The schema of a PostgresStore that a program makes and says nothing else."""
+"""The default schema of a program's PostgresStore."""
 
 METRICS_SCHEMA: Final = "timerqueue_metrics"
 
 DAY: Final = 86_400.0
 MEMORY_KEEPS: Final = 3_600.0
-"""Seconds for which an agent without a store remembers what probes of PostgreSQL found."""
+"""Seconds for which an agent without a store keeps samples."""
 
 _LONGEST_SCHEMA: Final = 63
 _SETTING: Final = "schema="
@@ -52,7 +52,7 @@ _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABA
 @frozen(repr=False)
 class StorePlace:
     """A place for a store. `file`: a SQLite database. `dsn`: a PostgreSQL server, with the `schema` of the tables.
-    Neither: memory, which ends with the process. `fleet`: what we are among those who share it; None: nobody does.
+    Neither: memory, which ends with the process. `fleet`: our part in the fleet that shares it; None: it is not shared.
 
     `str` and `repr` show no password.
     """
@@ -84,7 +84,7 @@ class StorePlace:
             store.preflight()
 
     def check_free(self) -> None:
-        """Raise StoreError if another agent has the file. A server is taken over, so that nobody has it for good."""
+        """Raise StoreError if another agent has the file. A server can be taken over."""
         if self.file is None or not self.file.exists():
             return
         store = self._made()
@@ -95,24 +95,24 @@ class StorePlace:
             store.close()
 
     def make(self) -> Store | None:
-        """Make a store that nobody has opened yet; None: memory.
+        """Make an unopened store; None: memory.
 
-        Raises StoreError if the driver is not installed, or cannot make sense of the place.
+        Raises StoreError if the driver is missing, or if the place makes no sense to it.
         """
         return self._made()
 
     def of_programs(self) -> StorePlace:
-        """Return this place as programs mean it that do not name a schema."""
+        """Return this place with the schema of programs, if it names none."""
         return evolve(self, schema=OF_PROGRAMS) if self.schema == SCHEMA else self
 
     def fleet_view(self) -> FleetView:
-        """Read which agents have the store, which is a server's. Raises StoreError."""
+        """Read which nodes have the store, which is on a server. Raises StoreError."""
         with self.visited() as store:
             return store.fleet()
 
     @contextmanager
     def visited(self) -> Iterator[PostgresStore]:
-        """Lend the store, which is a server's, to a visitor. It is not opened. Raises StoreError."""
+        """Lend the store, which is on a server, to a visitor, unopened. Raises StoreError."""
         from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
 
         store = self._made()
@@ -144,10 +144,10 @@ class StorePlace:
 
 @frozen(kw_only=True)
 class MetricsPlace:
-    """Where metrics are kept: `store`, or if that is None beside the history. `base`: what files are named after.
+    """Where metrics are kept: `store`, or if None next to the history. `base`: files are named after it.
 
-    `age`: seconds for which they are kept, `ages` those of probes by name; a server may say otherwise. `most_bytes`: of
-    a SQLite file. `spool_bytes`: what may wait on disk while the store is away.
+    `age`: seconds for which they are kept, `ages` those of probes by name; a server may set others. `most_bytes`: of a
+    SQLite file. `spool_bytes`: what may wait on disk while the store is away.
     """
 
     store: StorePlace | None = None
@@ -160,11 +160,11 @@ class MetricsPlace:
 
     @property
     def kept(self) -> tuple[float, Mapping[str, float]]:
-        """For how long metrics are kept, `age` and `ages`: all of it that is followed while the agent runs."""
+        """For how long metrics are kept, `age` and `ages`: the only part that is followed while the agent runs."""
         return self.age, self.ages
 
     def keeping(self, other: MetricsPlace) -> MetricsPlace:
-        """Make one like it that keeps metrics for as long as another one does."""
+        """This place, with the ages of another."""
         return evolve(self, age=other.age, ages=other.ages)
 
     @property
@@ -174,7 +174,7 @@ class MetricsPlace:
         return own if self.store is None else own | self.store.secrets
 
     def beside(self, history: StorePlace) -> StorePlace:
-        """Where they are, if the history is there."""
+        """The place of the metrics, given that of the history."""
         if self.store is not None:
             return self.store
         base = self._base(history)
@@ -183,14 +183,14 @@ class MetricsPlace:
         return StorePlace(file=base.with_suffix(".metrics.db"))
 
     def files(self, history: StorePlace) -> list[Path]:
-        """Return the file and the folder in which metrics are kept on this machine, if the history is there."""
+        """Return the file and the folder of metrics on this machine, given the place of the history."""
         place, spool = self.beside(history), self._spool(history)
         return [each for each in (place.file, spool) if each is not None]
 
     def make(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> tuple[ReadableStore, Spool | None]:
-        """Make a store that nobody has opened yet, and its spool; in memory nothing can be away, and there is none.
+        """Make an unopened store, and its spool; memory needs none.
 
-        Raises ValueError or ModuleNotFoundError for a server that the driver can make nothing of.
+        Raises ValueError or ModuleNotFoundError for a server that the driver cannot use.
         """
         from ..postgres import MemoryMetrics, Spool, SqliteMetrics, postgres_metrics  # noqa: PLC0415
 
@@ -203,7 +203,7 @@ class MetricsPlace:
         return MemoryMetrics(kept), None
 
     def retention(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> Retention:
-        """Return for how long metrics are kept: what a server says of a probe counts before what is said here."""
+        """Return how long metrics are kept: a server's own setting of a probe comes first."""
         from ..postgres import Retention  # noqa: PLC0415
 
         is_memory = self.beside(history) == StorePlace()
@@ -224,9 +224,9 @@ class MetricsPlace:
 def read_metrics(
     top: Section, meaning: str, history: StorePlace, file: Path, environment: Mapping[str, str], *, is_used: bool
 ) -> MetricsPlace:
-    """Read [metrics], which says what is meant by `meaning`, or metrics = "PLACE".
+    """Read [metrics], or metrics = "PLACE". `meaning`: of the table, for the docs.
 
-    `is_used`: there are servers that are probed.
+    `is_used`: some server is probed.
     """
     place = store_place(file.parent, environment, METRICS_SCHEMA)
     said = top.table.get("metrics")
@@ -287,7 +287,7 @@ def _troubles(found: MetricsPlace, history: StorePlace, *, is_used: bool) -> Ite
 
 
 def _ages(section: Section) -> dict[str, float]:
-    """Read for how long samples of probes are kept, by the names of probes."""
+    """Read how long samples are kept, by probe."""
     if not section.table:
         return {}
     from ..postgres import CATALOGUE  # noqa: PLC0415 - the probes take as long to import as all checks
@@ -298,8 +298,8 @@ def _ages(section: Section) -> dict[str, float]:
 
 
 def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
-    """Return the store as agents share it. One that is for one process is a problem of [fleet], unless it is a default
-    in place of what could not be read.
+    """Return the store as nodes share it. A store for one process is a problem of [fleet], unless it is only a default
+    for an unreadable one.
     """
     if store.dsn is None and not top.is_misfit("store"):
         top.complain(
@@ -311,14 +311,14 @@ def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
 
 
 def beside(config: Path) -> StorePlace:
-    """The file where an agent remembers that is not told otherwise: that of its configuration, ending in .db."""
+    """The default store: the file of the configuration, ending in .db."""
     return StorePlace(file=config.with_suffix(".db"))
 
 
 def store_place(folder: Path, environment: Mapping[str, str], schema: str = SCHEMA) -> Reader[StorePlace]:
-    """Make a reader of places. Files are relative to `folder`. { env = "NAME" } is taken from the environment.
+    """Make a reader of places. Files are relative to `folder`; { env = "NAME" } comes from the environment.
 
-    `schema`: of a server, if its URL does not name one.
+    `schema`: of a server whose URL names none.
     """
 
     def read(value: Any) -> StorePlace:
@@ -348,7 +348,7 @@ def _place(text: str, folder: Path, schema: str) -> StorePlace:
 
 
 def _server(text: str, schema: str) -> StorePlace:
-    """Read a server, and in `?schema=NAME` the schema, which is ours and not a setting of libpq."""
+    """Read a server. `?schema=NAME` is our own setting, not libpq's."""
     address, _, query = text.partition("?")
     settings = [each for each in query.split("&") if each]
     others = [each for each in settings if not each.startswith(_SETTING)]

@@ -1,4 +1,4 @@
-"""The [[postgres]] tables of a configuration: which servers are probed, as whom, and what for."""
+"""The [[postgres]] tables of a configuration: which servers are probed, by which role, and how."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIGHEST_PORT: Final = 65_535
 MOST_CONNECTIONS: Final = 100
 MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
-"""Seconds. No probe is run more often by a configuration; a burst does so for a minute."""
+"""Seconds: the shortest interval of a probe in a configuration. A burst is faster, for a minute."""
 LONGEST_TIMEOUT: Final = 300.0
 LARGEST_SECRET: Final = 64_000
 _OF_LIBPQ: Final = {
@@ -32,7 +32,7 @@ _OF_LIBPQ: Final = {
     "options": "settings of the session",
     "require_auth": "which ways to log in are allowed",
 }
-"""Settings of libpq, and what they mean."""
+"""Settings of libpq and their meanings."""
 
 _OF_SERVER: Final = ("host", "port", "user", "password", "database", *_OF_LIBPQ)
 
@@ -45,7 +45,7 @@ def read_postgres(
     *,
     needs_secrets: bool = True,
 ) -> tuple[PostgresTarget, ...]:
-    """Read all servers. Without `needs_secrets`, those whose secrets are not there are left out.
+    """Read all servers. Without `needs_secrets`, servers whose secrets are missing are left out.
 
     `inherited`: the scopes around all of them.
     """
@@ -119,7 +119,7 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
 def read_tables(
     section: Section, folder: Path, environment: Mapping[str, str], copy: Path | None
 ) -> TablesPlace | None:
-    """Read where tables are that name servers and say more of probes; None: nowhere. `copy`: their last good rows."""
+    """Read where the tables are that name servers and probes; None: nowhere. `copy`: the file of their last rows."""
     server = section.take(
         "from",
         _dsn(_secret(folder, environment)),
@@ -137,7 +137,7 @@ def read_tables(
 
 
 def _server(section: Section, secret: Reader[str]) -> Server | None:
-    """Read where the server is: a dsn, or its parts; a password may stand beside either."""
+    """Read where the server is: a dsn or its parts, and a password."""
     dsn = section.take(
         "dsn",
         _dsn(secret),
@@ -175,7 +175,7 @@ def _server(section: Section, secret: Reader[str]) -> Server | None:
 
 
 def _default(key: str) -> str:
-    """Say what holds where the file does not say it."""
+    """The default of a key, in words."""
     return "none that sends the password as it is without TLS" if key == "require_auth" else "as libpq finds it"
 
 
@@ -202,7 +202,10 @@ def _dsn(secret: Reader[str]) -> Reader[Server]:
 
 
 def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
-    """Make a reader of texts that may stand elsewhere: { env = "NAME" }, or { file = "PATH" } beside the file."""
+    """Make a reader of texts that may be references to a variable or a file.
+
+    { env = "NAME" }, or { file = "PATH" } relative to the folder.
+    """
 
     def read(value: Any) -> str:
         match value:
@@ -236,12 +239,12 @@ def _share(value: Any) -> float:
 
 
 def _choices(section: Section) -> dict[str, Choice]:
-    """Read [postgres.probes]: what holds for probes on one server."""
+    """Read [postgres.probes]: the choices for one server."""
     return read_choices(section.section("probes", "what holds for probes on this server: see [`[probes]`](#probes)"))
 
 
 def read_choices(probes: Section) -> dict[str, Choice]:
-    """Read what a scope says of probes, by their names."""
+    """Read the choices of a scope, by probe."""
     found = {}
     for name in [each for each in probes.table if not probes.is_asked(each)]:
         if name in CATALOGUE:
@@ -261,7 +264,7 @@ def read_choices(probes: Section) -> dict[str, Choice]:
 
 
 def _choice_of(probes: Section, name: str) -> Choice:
-    """Read one probe: on or off (true, false), an interval, which turns it on, or a table that says more."""
+    """Read one probe: true, false, an interval (which turns it on), or a table."""
     if not isinstance(probes.table[name], dict):
         return probes.take(name, _choice, Choice())
     section = probes.section(name)
@@ -288,7 +291,7 @@ def _choice(value: Any) -> Choice:
 
 
 def read_interval(value: Any) -> float:
-    """Read an interval that a probe may have."""
+    """Read the interval of a probe."""
     every = seconds(value)
     if every < SHORTEST:
         raise Unfit(f"an interval of at least {SHORTEST:g} s", value)
@@ -296,7 +299,7 @@ def read_interval(value: Any) -> float:
 
 
 def read_timeout(value: Any) -> float:
-    """Read how long a probe may take."""
+    """Read the timeout of a probe."""
     found = seconds(value)
     if found > LONGEST_TIMEOUT:
         raise Unfit(f"a timeout of at most {LONGEST_TIMEOUT:g} s", value)

@@ -1,4 +1,4 @@
-"""The preview of a configuration: what would run, and when, as `timerqueue check` prints it."""
+"""The preview of a configuration, for `timerqueue check`: what would run, and when."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .limits import HOST, HOSTS, TOTAL
 from .target import Target
 
 LOOK_AHEAD: Final = 20
-"""Starts by which the rate of a calendar schedule is estimated."""
+"""Starts that estimate the rate of a calendar schedule."""
 
 SHOWN: Final = 3
 
 MOST_COMPARED: Final = 20
-"""Hosts that no check has for which a similar one is looked for, among those of all checks."""
+"""Unknown hosts for which a similar one is looked for among all checks."""
 
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
@@ -44,13 +44,13 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
 
 
 def over(config: Config, now: datetime) -> list[Target]:
-    """The targets that would never be checked, with which nothing starts."""
+    """The targets that would never be checked; with these nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
     return [each for each in coming if not _comes_again(each.schedule, now) and not _starts_of(each, now, 1)]
 
 
 def _comes_again(schedule: Schedule, now: datetime) -> bool:
-    """Whether an interval ends within the calendar: wherever its phase is, there is a start before."""
+    """Whether an interval ends within the calendar, whatever its phase."""
     try:
         return isinstance(schedule, (Every, After)) and bool(now + schedule.interval)
     except OverflowError:
@@ -65,7 +65,7 @@ def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
 
 
 def per_second(schedule: Schedule, now: datetime) -> float:
-    """Starts per second, on average over the next ones."""
+    """Starts per second, the mean of the next ones."""
     if isinstance(schedule, (Every, After)):
         return 1 / schedule.interval.total_seconds()
     gaps = [(later - sooner).total_seconds() for sooner, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
@@ -84,7 +84,7 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
         yield "    next: with each signal, or when none has come in time"
     elif target.is_enabled:
         is_now, schedule = target.start == "now", target.schedule
-        # A start at once stands for the one that would come within half an interval.
+        # A start at once stands for the start that would come within half an interval.
         after = now + schedule.interval / 2 if is_now and isinstance(schedule, Every) and not schedule.anchor else now
         coming = [wording.stamp(each.timestamp()) for each in _starts_of(target, after, SHOWN)]
         yield f"    next: {'at once, then ' if is_now else ''}{', '.join(coming) or 'never again'}"
@@ -150,7 +150,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
 
 
 def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
-    """The load of each limit by every target that needs it: no target is checked twice at the same time."""
+    """The load of each limit by every target that needs it. No target is checked twice at the same time."""
     found: dict[str, list[float]] = {TOTAL: []}
     for target, rate in zip(targets, rates, strict=True):
         for name in (TOTAL, *target.needs):
@@ -159,7 +159,7 @@ def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[
 
 
 def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
-    """A line about timeouts longer than intervals. One for all, because the defaults may be so."""
+    """A line about timeouts longer than intervals: one for all, as the defaults may be the cause."""
     found = [each for each in targets if each.timeout > _interval(each)]
     if found:
         first = found[0]
@@ -171,12 +171,12 @@ def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
 
 
 def _interval(target: Target) -> float:
-    """Seconds from start to start; endless for what waits for the end of a check, or says itself when it starts."""
+    """Seconds from start to start. Infinite if the schedule waits for an end or decides by itself."""
     return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
 
 
 def _unused_hosts(config: Config) -> Iterator[str]:
-    """Lines about hosts that the file names and no check has: nothing that is said of them has any effect."""
+    """Lines about named hosts that no check has: their settings have no effect."""
     checked = {host_name(target.check.url.host) for target in config.targets}
     limited = {name.removeprefix(HOST) for name in config.limits.named if name.startswith(HOST)} - {"*"}
     may_redirect = any(getattr(target.check, "redirects", 0) for target in config.targets)  # who knows where to

@@ -1,4 +1,4 @@
-"""Relations of several targets in a configuration: who depends on whom, and when which are not checked."""
+"""Relations of targets in a configuration: parents, groups, and maintenance."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, check_channels
 
 MOST_GROUPS: Final = 8
-"""Groups that one target is in: its report says of each how it stands."""
+"""Groups of one target: its report has a status for each."""
 
 MOST_MEMBERS: Final = 100_000
 
 SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 LOOK_AHEAD: Final = 100
-"""Windows from that day on whose distances are looked at. Reading a file needs no clock."""
+"""Windows whose distances are looked at, from that day on. Reading a file needs no clock."""
 
 
 def read_maintenance(
     sections: Iterable[Section], targets: Collection[Target], broken: Collection[str] = ()
 ) -> tuple[Planned, ...]:
-    """Read each [[maintenance]] in the file, which names targets that are there. `broken`: see `named`."""
+    """Read each [[maintenance]] in the file, for existing targets. `broken`: see `named`."""
     found = [_read(section, targets, broken) for section in sections]
     return tuple(each for each in found if each is not None)
 
@@ -38,9 +38,9 @@ def read_maintenance(
 def check_parents(
     targets: Collection[Target], sections: Mapping[str, Section], groups: Iterable[GroupPlan], names: Collection[str]
 ) -> None:
-    """Note a parent that there is not, and a circle of parents, as a problem of the check that names it.
+    """Note unknown parents and circles of parents as problems of the checks that name them.
 
-    `sections`: of all checks by their names, those with other problems too. `names`: of all groups, in the same way.
+    `sections`: of all checks by name, faulty ones included. `names`: of all groups likewise.
     """
     for target in targets:
         for name in target.depends_on:
@@ -77,7 +77,7 @@ def _read(section: Section, targets: Collection[Target], broken: Collection[str]
 
 
 def _check_length(section: Section, opens: Schedule, length: float) -> None:
-    """Note windows as a problem that are longer than the time from one to the next."""
+    """Note windows that last longer than the time between them."""
     coming = starts(opens, SOME_DAY, LOOK_AHEAD)
     shortest = min(((later - sooner).total_seconds() for sooner, later in pairwise(coming)), default=math.inf)
     if length > shortest:
@@ -91,8 +91,8 @@ def read_groups(
     channels: Collection[str],
     broken: Collection[str] = (),
 ) -> tuple[GroupPlan, ...]:
-    """Read each [[group]] in the file, of targets that are there. `channels`: names of those that may be told.
-    `broken`: see `named`.
+    """Read each [[group]] in the file, of existing targets. `channels`: the names of existing ones. `broken`: see
+    `named`.
     """
     taken = {each.name for each in targets}
     of: Counter[str] = Counter()
@@ -113,13 +113,13 @@ def read_groups(
 
 
 def spoken_for(targets: Collection[Target], groups: Iterable[GroupPlan]) -> frozenset[str]:
-    """The names of the checks that tell nobody by themselves: a group of theirs does, and they name no channels."""
+    """The names of checks without messages of their own: they name no channels, and a group tells for them."""
     members = {name for group in groups if group.notify != () for name in group.members}
     return frozenset(each.name for each in targets if each.notify is None and each.is_enabled and each.name in members)
 
 
 def warnings_of_groups(targets: Collection[Target], groups: Iterable[GroupPlan]) -> list[str]:
-    """Warn of checks that nobody hears of until so many members of their group are down."""
+    """Warn of checks of which no message comes until enough members of their group are down."""
     names = sorted(spoken_for(targets, groups))
     if not names:
         return []
@@ -167,7 +167,7 @@ def _group(section: Section, targets: Collection[Target], broken: Collection[str
 
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:
-    """Read how many members are down when a group is, and of how many. None: all."""
+    """Read how many members, of how many, make a group down. None: all."""
     words = value.split() if isinstance(value, str) else []
     match words:
         case ["all"]:
@@ -181,7 +181,7 @@ def _down_if(value: Any) -> tuple[int, int | None] | None:
 
 
 def _starts(value: Any) -> Schedule:
-    """Read when windows open: by the calendar. An interval has no place in it."""
+    """Read when windows open: by the calendar, never by an interval."""
     expected = 'a schedule by the calendar such as "0 2 * * sun"'
     try:
         found = parse(text(value))
@@ -199,9 +199,9 @@ def named(
     tags: Iterable[str],
     broken: Collection[str] = (),
 ) -> frozenset[str]:
-    """The names of the targets that a table asks for, by name or by tag. What there is not is a problem.
+    """The names of the targets that a table names, by name or tag. Unknown ones are problems.
 
-    `broken`: names and tags of checks in which something is wrong. Who asks for these has done nothing wrong.
+    `broken`: names and tags of faulty checks, which are no problem here.
     """
     by_name = {each.name for each in targets}
     of_tag: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Rights of others: who may write where the agent reads, and where it keeps what it found; and who may deceive it."""
+"""Rights of other users and machines: who may write our files, and who may deceive our checks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MOST_NAMED: Final = 5
 
 
 def warnings_about(paths: Iterable[Path]) -> list[str]:
-    """Warn of files, and of folders that lead to them, to which everybody may write."""
+    """Warn of files, and of folders above them, that every user may write."""
     return list(dict.fromkeys(text for path in paths for text in _warnings(path)))
 
 
 def warnings_about_owners(paths: Iterable[Path], ours: int | None = None) -> list[str]:
-    """Warn of files and folders of ours that another user owns, who may change what is in them whatever their mode is.
+    """Warn of files and folders that another user owns: an owner may change them whatever the mode.
 
     `ours`: our user id; None: that of this process. Root may do so anyway.
     """
@@ -50,7 +50,7 @@ def _name_of(user: int) -> str:
 
 
 def weaknesses(unverified: Sequence[str], in_clear: Sequence[str]) -> Iterator[str]:
-    """Say what the file lets somebody on the way do: to answer for these targets, and to read what we send to those."""
+    """Say what an attacker on the network can do: answer for unverified targets, read what is sent in the clear."""
     if unverified:
         yield f"certificates are not verified (verify = false) of {_listed(unverified)}"
     if in_clear:
@@ -69,7 +69,7 @@ def _warnings(path: Path) -> Iterator[str]:
     for each in (real, *real.parents):
         try:
             mode = each.stat().st_mode
-        except OSError:  # there is none yet, or we may not look: then nobody else is let in either
+        except OSError:  # there is none yet, or we may not look, so no other user may either
             continue
         if mode & stat.S_IWOTH and (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and not mode & stat.S_ISVTX)):
             what = "folder" if stat.S_ISDIR(mode) else "file"

@@ -1,4 +1,4 @@
-"""One [[check]] of a configuration, and what [defaults] say of all: what is checked there, how and when."""
+"""One [[check]] of a configuration and the [defaults] of all: what is checked, how and when."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT: Final = 10.0
 _OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
 
 _NAMES_FILES: Final = frozenset({"ca_file", "body", "headers", "step", "token"})
-"""Keys of a check that may name a file, or hold keys that do."""
+"""Keys of a check that may name a file, or hold keys that may."""
 
 Start = Literal["phase", "now"]
 
@@ -36,7 +36,7 @@ _STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
 
 @frozen(kw_only=True)
 class Target:
-    """One thing to check, and how and when. Lengths in seconds; `start` None: what the schedule itself does."""
+    """One target: what is checked, how and when. Lengths in seconds; `start` None: the schedule decides."""
 
     name: str
     kind: str
@@ -56,28 +56,28 @@ class Target:
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     quorum: Quorum | None = None
-    """Which agents check it; None: the one that has it."""
+    """Which nodes check it; None: the node that has it."""
     is_enabled: bool = True
     is_resolved: bool = True
-    """Whether its host is looked up and dialled. If not, checks take no unit of a host before they go to one."""
+    """Whether its host is looked up and dialled. If not, a check takes a unit of a host only when it goes to one."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The limits that its checks take a unit of."""
+        """The limits of which its checks take a unit."""
         return self.needs_at(host_name(self.check.url.host)) if self.is_resolved else (self.kind,)
 
     def needs_at(self, host: str) -> tuple[str, str]:
-        """The limits that a check takes a unit of at another host, to which it was redirected."""
+        """The limits of which a check takes a unit at another host, after a redirect."""
         return (self.kind, HOST + host)
 
     @property
     def is_unverified(self) -> bool:
-        """Whether its check does not look at certificates, so that anybody in between may answer."""
+        """Whether its check ignores certificates, so that an attacker on the network can answer."""
         return not getattr(self.check, "verify", True)
 
     @property
     def may_send_in_clear(self) -> bool:
-        """Whether its check may send a password as it is, so that anybody in between can read it."""
+        """Whether its check may send a password unencrypted."""
         return getattr(self.check, "may_send_in_clear", False)
 
 
@@ -106,7 +106,7 @@ _COMMON: Final = dict.fromkeys(
 
 
 def read_common(section: Section, base: Common) -> Common:
-    """Read these options from [defaults] or a [[check]]; those that are not there are as in `base`."""
+    """Read these options from [defaults] or a [[check]]; absent ones are as in `base`."""
     if not section.has_any(_COMMON):
         return base
     return Common(
@@ -171,7 +171,7 @@ def read_common(section: Section, base: Common) -> Common:
 
 
 def _need(value: Any) -> int | None:
-    """Read how many addresses must be up; None: all of them."""
+    """Read how many addresses must be up; None: all."""
     if value == "all":
         return None
     try:
@@ -181,7 +181,7 @@ def _need(value: Any) -> int | None:
 
 
 def check_channels(section: Section, chosen: Common | Target | GroupPlan, names: Iterable[str]) -> None:
-    """Note channels as a problem that the section names and nobody has."""
+    """Note unknown channels that the section names."""
     known = list(names)
     for name in (chosen.notify or ()) if section.has("notify") else ():
         if name not in known:
@@ -189,7 +189,7 @@ def check_channels(section: Section, chosen: Common | Target | GroupPlan, names:
 
 
 def _interval(value: Any) -> float:
-    """Read a duration. An interval that was meant for a calendar belongs elsewhere."""
+    """Read a duration. A calendar belongs under another key."""
     try:
         return seconds(value)
     except Unfit:
@@ -200,9 +200,9 @@ def _interval(value: Any) -> float:
 
 
 def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table of a check in which names of files are relative to that folder, where the configuration lies.
+    """The table of a check in which file names are relative to `folder`, the configuration's.
 
-    Whoever starts the agent may do so from anywhere.
+    The agent may be started from anywhere.
     """
     if not _NAMES_FILES.intersection(table):
         return table
@@ -219,14 +219,14 @@ def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """A value in which the name of a file, if it is one, is relative to that folder."""
+    """A value in which a file name is relative to that folder."""
     if isinstance(value, dict) and isinstance(value.get("file"), str):
         return {**value, "file": str(folder / value["file"])}
     return value
 
 
 def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:
-    """Read one [[check]]. None: its problems have been noted. `taken`: the checks before it, by their names."""
+    """Read one [[check]]. None: its problems were noted. `taken`: the checks before it, by name."""
     before = len(section.problems)
     url, kind = read_steps(section) if section.has("step") else _url_and_kind(section)
     known = _any_option() if kind is None and not section.has("step") else {} if kind is None else kind.options
@@ -295,7 +295,7 @@ def _url_and_kind(section: Section) -> tuple[Url | None, Kind | None]:
 
 
 def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
-    """The interval of a check. A kind may ask for a longer one than [defaults] or the agent's own."""
+    """The interval of a check. A kind may need a longer one than the default."""
     if kind is None or interval >= kind.least_interval:
         return interval
     for key in ("interval", "max_attempts", "retry_interval", "failing_interval"):
@@ -305,7 +305,7 @@ def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
 
 
 def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
-    """Read how a check starts. A phase belongs to an interval: that of [defaults] does not reach other schedules."""
+    """Read how a check starts. A phase belongs to an interval: that of [defaults] is for intervals alone."""
     if start != "phase" or isinstance(schedule, (Every, After)):
         return start
     if section.has("start"):
@@ -314,7 +314,7 @@ def _start(section: Section, start: Start | None, schedule: Schedule) -> Start |
 
 
 def url_of(value: Any) -> Url:
-    """Read where a check looks. Raises Unfit, which repeats no credentials."""
+    """Read the URL of a check. Raises Unfit, without credentials in its text."""
     if isinstance(value, str) and "${" in value:
         expected = "a URL as it is, for no variable is replaced within a text (headers and store may be { env = ... })"
         raise Unfit(expected, value)
@@ -339,7 +339,7 @@ def _schedule(section: Section, interval: float) -> Schedule:
 
 @lru_cache(maxsize=100)
 def _every(interval: float) -> Schedule:
-    """A fixed rate. Most checks of a file have the same one."""
+    """A fixed rate, shared by the checks that have it."""
     return Every(interval)
 
 
@@ -351,12 +351,12 @@ def _schedule_text(value: Any) -> Schedule:
 
 
 def _any_option() -> dict[str, Callable[[Any], Any]]:
-    """The options of a check whose kind nobody knows: those of all kinds."""
+    """The options of a check of unknown kind: those of all kinds."""
     return {key: reader for kind in known_kinds().every for key, reader in kind.options.items()}
 
 
 def _claim(section: Section, name: str, taken: dict[str, Section]) -> None:
-    """Note a name as taken, even if something else is wrong. One that cannot be used is nobody's."""
+    """Note a name as taken, also if the check is faulty. Unusable names are not noted."""
     if not name or section.table.get("name", name) != name:
         return
     if name in taken:
@@ -377,7 +377,7 @@ def _check_resolved(section: Section, kind: Kind | None) -> None:
 
 
 def _check_name(section: Section, name: str) -> None:
-    """Check a name. A URL that stands in for one may be too long."""
+    """Check a name. A URL in its place may be too long."""
     for ours, of in ((PREFIX, "notifications"), (GROUP, "groups")):
         if name.startswith(ours):
             section.complain(f"name: no check may be called {ours}..., which is how {of} are called", "name")
@@ -388,7 +388,7 @@ def _check_name(section: Section, name: str) -> None:
 
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Report unknown keys; one that other kinds of check know is reported as such."""
+    """Note unknown keys, and say if other kinds of check know them."""
     if section.is_known:
         return
     for kind in known_kinds().every:

@@ -33,6 +33,7 @@ READ = (
     "scheduler/testing",
     "timerqueue",
     "uptime_agent/checks",
+    "uptime_agent/config",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
