@@ -1,7 +1,7 @@
-"""The agent's own health: who hears that it is well, and who is told that it cannot remember.
+"""The agent's own health: it reports outside that it is well, and tells people when it cannot store.
 
-Offers `read_heartbeat` for the configuration, the `Heart` that asks for a URL while all is well, and `StoreOutage`,
-which makes an incident of an outage of the store. Does not know how targets stand. Lives on the event loop.
+Offers `read_heartbeat` for the configuration, `Heart`, which requests a URL while all is well, and `StoreOutage`, which
+tells of outages of the store. Knows no target. Lives on the event loop.
 """
 
 from __future__ import annotations

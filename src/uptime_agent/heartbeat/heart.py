@@ -1,8 +1,8 @@
-"""The heartbeat: the agent reports to somebody outside that it is well, and its silence is the alarm.
+"""The heartbeat: the agent reports to a receiver outside that it is well, and its silence is the alarm.
 
-A dead agent tells nobody. So a receiver elsewhere expects a request every so often, and tells people when none comes. A
-request is made only while three things are within bounds: the event loop is on time, the store takes what is to be
-kept, and no channel leaves a message lying. Each may be out of bounds for the grace, and no longer.
+A dead agent can tell no person. So a receiver elsewhere expects regular requests, and alarms when none comes. Requests
+need three things within bounds: the event loop is on time, the store takes records, no channel has messages stuck. Each
+may be out of bounds for the grace, and no longer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOKS: Final = 5
 """Looks at the three things within one grace."""
 
 LATE: Final = 1.0
-"""Seconds. A loop that comes later than that to what is due is out of bounds."""
+"""Seconds. A loop that is later than that is out of bounds."""
 
 MOST: Final = 10.0
 """Seconds that a request may take."""
@@ -32,14 +32,14 @@ MOST: Final = 10.0
 
 @define(eq=False)
 class Bounds:
-    """Since when things have been out of bounds. `grace`: seconds for which they may be. Pure."""
+    """Since when things have been out of bounds. `grace`: seconds that this may last. Pure."""
 
     grace: float
     _well: dict[str, float] = field(factory=dict)
-    """When each was within bounds last."""
+    """When each was last within bounds."""
 
     def look(self, now: float, troubles: Mapping[str, str | None]) -> None:
-        """Take note of how things are now. What is seen for the first time counts as well until now."""
+        """Note the present troubles. A thing that is new counts as well until now."""
         for name, trouble in troubles.items():
             if trouble is None:
                 self._well[name] = now
@@ -47,15 +47,15 @@ class Bounds:
                 self._well.setdefault(name, now)
 
     def trouble(self, now: float, troubles: Mapping[str, str | None]) -> str | None:
-        """The first trouble that has lasted for longer than the grace. None: there is none."""
+        """The first trouble that has lasted longer than the grace. None: all is well."""
         lasting = (trouble for name, trouble in troubles.items() if now - self._well.get(name, now) > self.grace)
         return next((trouble for trouble in lasting if trouble is not None), None)
 
 
 class Heart:
-    """The heart of one agent. `check` asks for the URL. `say` is told of silence.
+    """The heart of one agent. `check` requests the URL. `say` is told of silence.
 
-    `look`: the trouble with each thing that the agent lives by, besides its loop; None: there is none.
+    `look`: the trouble with each vital part besides the loop; None: no trouble.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Heart:
         self._is_asking = False
 
     async def run(self) -> None:
-        """Look, and make a request when its time has come, until cancelled."""
+        """Look, and request when it is time, until cancelled."""
         due = ask_at = self._clock.monotonic()
         async with anyio.create_task_group() as group:
             while True:
@@ -129,7 +129,7 @@ def heart_of(
     redactor: Redactor,
     say: Callable[[str], object],
 ) -> Heart | None:
-    """The heart of an agent with that configuration. None: it is to report to nobody."""
+    """The heart of an agent with that configuration. None: no heartbeat is configured."""
     if plan is None:
         return None
     check = TargetCheck(

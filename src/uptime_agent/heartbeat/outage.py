@@ -1,4 +1,4 @@
-"""An outage of the store is told over all channels, as one of a target is: the agent cannot remember meanwhile."""
+"""An outage of the store is told over all channels, like one of a target: the agent cannot remember meanwhile."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..checks import Status
 from ..targets import Closed, Incident, Opened
 
 OURS: Final = f"the store of the agent on {platform.node()}"
-"""The name under which the outage is told. Messages about it are kept in memory, for there is nowhere else."""
+"""The name of the outage in messages. These are in memory alone, as the store is away."""
 
 TOLD_AFTER: Final = 10.0
-"""Seconds for which the store may be away without anybody being told."""
+"""Seconds for which the store may be away in silence."""
 
 LOOK_EVERY: Final = 1.0
 
 
 class StoreOutage:
-    """The outages of one agent's store. `tell`: told of one that lasts, and of its end.
+    """The outages of one agent's store. `tell` gets each that lasts, and its end.
 
-    `is_shared`: other agents share the store, and may have the targets of this one meanwhile.
+    `is_shared`: other nodes share the store, and may have this node's targets meanwhile.
     """
 
     def __init__(self, tell: Callable[[Opened | Closed], object], clock: Clock, *, is_shared: bool) -> None:
@@ -36,7 +36,7 @@ class StoreOutage:
         self._told: Incident | None = None
 
     def listen(self, event: StoreDown | StoreUp) -> None:
-        """Take note that the store does not work, or works again."""
+        """Note that the store fails, or works again."""
         if isinstance(event, StoreDown):
             self._since = self._clock.monotonic() if self._down is None else self._since
             self._down = event

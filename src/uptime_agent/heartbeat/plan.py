@@ -16,12 +16,12 @@ GRACE: Final = 60.0
 SHORTEST: Final = 1.0
 HTTP: Final = BY_SCHEME["http"]
 TAKEN: Final = ((200, 299),)
-"""Status codes by which a receiver says that it has taken a heartbeat. A redirect is none: it is not followed."""
+"""Status codes by which a receiver accepts a heartbeat. Redirects are not followed."""
 
 
 @frozen(kw_only=True)
 class Heartbeat:
-    """A request that is made every `interval` seconds while the agent is well, and at most `grace` seconds longer.
+    """A request every `interval` seconds while the agent is well; trouble may last `grace` seconds.
 
     `secrets`: texts that must not be shown.
     """
@@ -33,7 +33,7 @@ class Heartbeat:
 
 
 def read_heartbeat(section: Section, around: Surroundings, *, needs_secrets: bool = True) -> Heartbeat | None:
-    """Read [heartbeat]. None: there is none, or without `needs_secrets` one that cannot be made."""
+    """Read [heartbeat]. None: there is none, or it cannot be made without its secrets (`needs_secrets` False)."""
     if not needs_secrets:
         section = evolve(section, problems=[])
     heartbeat = section.take(

@@ -34,6 +34,7 @@ READ = (
     "timerqueue",
     "uptime_agent/checks",
     "uptime_agent/config",
+    "uptime_agent/heartbeat",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
