@@ -1,7 +1,7 @@
-"""Files of other monitors: what they check becomes a configuration of ours, with what could not be carried over.
+"""Files of other monitors become a configuration of ours, with notes on what could not be carried over.
 
-Offers `IMPORTERS`, which read a file of each of them, and `imported`, the text of our file. Knows nothing of what runs.
-Pure but for the reading of files; lives on the main thread of a command.
+Offers `IMPORTERS`, a reader for each monitor, and `imported`, the text of our file. Pure but for reading files. Runs on
+the main thread of a command.
 """
 
 from __future__ import annotations

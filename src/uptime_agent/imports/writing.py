@@ -1,8 +1,7 @@
-"""Our file, written: a table for each draft, and beside it in comments what could not be carried over.
+"""Our file, written: a table for each draft, with comments on what could not be carried over.
 
-The whole file is read by our own reader before it is given away. What that does not know or take is left out, with its
-words, and the rest is read again; so the file is one that `timerqueue check` accepts. Its cost grows with the file, for
-only those tables are read again in which something was wrong.
+Our own reader reads the text before it is returned. What it refuses becomes a comment, and those tables are read again.
+So `timerqueue check` accepts the file, at a cost in proportion to its size.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..text import printable
 from .foreign import Draft, Hidden
 
 ROUNDS: Final = 60
-"""Times that tables are read again: no table has more keys in which something can be wrong."""
+"""Times that tables are read again: no table has more keys that can be wrong."""
 
 MANY: Final = 20
 """Checks that share what they have in common."""
@@ -29,11 +28,11 @@ _ESCAPED: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\
 _TO_ESCAPE: Final = re.compile(r'[\\"\x00-\x1f\x7f]')
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 _DECIDE: Final = frozenset({"name", "url", "take", "token", "step", "members", "targets", "schedule", "duration"})
-"""Keys without which a table says something else, or nothing: with one of these all of it is left out."""
+"""Keys that are essential: if one is refused, the whole table is left out."""
 
 _COMMON: Final = ("interval", "timeout", "degraded_above", "max_attempts", "retry_interval")
 _LISTS: Final = frozenset({"json", "tags"})
-"""Keys whose items stand for themselves: one that cannot be read drops no other."""
+"""Keys with independent items: a refused item drops no other."""
 
 
 class Problem(Protocol):
@@ -49,7 +48,7 @@ class Problem(Protocol):
 
 
 class Problems(Protocol):
-    """Reads the text of a file and says what is wrong with it; nothing: it would run."""
+    """Reads the text of a file and returns its problems; none: it would run."""
 
     def __call__(self, text: str, /) -> Sequence[Problem]:
         """Read it."""
@@ -57,7 +56,7 @@ class Problems(Protocol):
 
 @frozen
 class Imported:
-    """A file of ours. `checks`: how many it has; `left`: in words what could not be carried over, check by check."""
+    """A file of ours. `checks`: their number; `left`: what could not be carried over, in words, by check."""
 
     text: str
     checks: int
@@ -65,7 +64,7 @@ class Imported:
 
 
 def imported(source: str, drafts: Iterable[Draft], left: Iterable[str], problems: Problems) -> Imported:
-    """Write our file of drafts out of `source`."""
+    """Write our file from the drafts of `source`."""
     found = list(drafts)
     of_file = list(left)
     _name_apart(found)
@@ -93,7 +92,7 @@ def _told(draft: Draft, what: str) -> str:
 
 
 def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
-    """The lines of what all of many checks have in common: it is said once, and no more by each of them."""
+    """Lines of what all of many checks have in common, which is then removed from each."""
     checks = [each for each in kept if each.kind == "check"]
     common = [
         key
@@ -112,7 +111,7 @@ def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
 
 
 def _name_apart(drafts: Iterable[Draft]) -> None:
-    """Give each a name that no other has."""
+    """Give each a unique name."""
     names, counts = set[str](), dict[str, int]()
     for draft in drafts:
         first = draft.name
@@ -123,7 +122,7 @@ def _name_apart(drafts: Iterable[Draft]) -> None:
 
 
 def _name_variables(drafts: Sequence[Draft]) -> None:
-    """Give each hidden value a variable of its own, unless the other file has one for it."""
+    """Give each hidden value a variable of its own, unless the other file names one."""
     taken = {each.variable for draft in drafts for each in _hidden(draft)}
     counts = dict[str, int]()
     for draft in drafts:
@@ -147,13 +146,13 @@ def _hidden(draft: Draft) -> Iterator[Hidden]:
 
 @define(eq=False)
 class _Page:
-    """Lines, and for each which draft and which of its keys it is about."""
+    """Lines, with the draft and key of each."""
 
     lines: list[str]
     about: dict[int, tuple[Draft, Draft, str | None]] = field(factory=dict)
 
     def add(self, text: str, draft: Draft, part: Draft, key: str | None = None) -> None:
-        """Add a line about a key of a draft, or of `part`, which is one of its steps."""
+        """Add a line about a key of a draft, or of `part`, one of its steps."""
         self.lines.append(text)
         self.about[len(self.lines)] = (draft, part, key)
 
@@ -186,7 +185,7 @@ def _reports(draft: Draft) -> bool:
 
 
 def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> None:
-    """Leave out of these drafts what our reader does not take: first of the checks, then of what is about them."""
+    """Leave out of these drafts what our reader refuses: first of checks, then of tables about them."""
     checks = [each for each in drafts if each.kind == "check" and not each.is_dropped]
     pending = _amended(checks, problems, of_file)
     if not pending and all(each.kind == "check" for each in drafts):
@@ -202,7 +201,7 @@ def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> Non
 
 
 def _amended(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> list[Draft]:
-    """Leave out of drafts what our reader does not take, and return those in which there was such a thing."""
+    """Leave out of drafts what our reader refuses, and return the changed drafts."""
     if not drafts:
         return []
     page = _page(drafts)
@@ -235,14 +234,14 @@ def _leave_out(draft: Draft, part: Draft, key: str | None, why: str, problems: P
 
 
 def _trial(part: Draft, key: str, item: Any) -> Iterator[str]:
-    """A check with nothing but one item of a list."""
+    """A check with only one item of a list."""
     yield "[[check]]"
     yield f"url = {_value(part.url or 'http://example.org')}"
     yield f"{key} = {_value([item])}"
 
 
 def _leave_out_members(drafts: Iterable[Draft]) -> None:
-    """Take checks out of groups and windows that are not written; what is left with none is not written either."""
+    """Remove unwritten checks from groups and windows; an empty one is not written either."""
     for draft in drafts:
         for key in ("members", "targets"):
             if key in draft.options:
@@ -252,7 +251,6 @@ def _leave_out_members(drafts: Iterable[Draft]) -> None:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML writes it."""
     match value:
         case bool():
             return "true" if value else "false"

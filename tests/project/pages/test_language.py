@@ -35,6 +35,7 @@ READ = (
     "uptime_agent/checks",
     "uptime_agent/config",
     "uptime_agent/heartbeat",
+    "uptime_agent/imports",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""A file of blackbox_exporter: each module with each of its targets."""
+"""A file of blackbox_exporter: each module with its targets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NO_RECORD: Final = frozenset({"ANY", "AXFR", "IXFR"})
 
 
 def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a file of modules: a draft for each target of each, and the modules that have none.
+    """Read a file of modules: a draft for each target of each, and the modules without targets.
 
-    `targets`: by module, as given; without any those of a prometheus.yml beside the file.
+    `targets`: by module, as given; if empty, those of a prometheus.yml next to the file.
     """
     top = table_of(read_yaml(file), str(file))
     modules = top.table("modules")

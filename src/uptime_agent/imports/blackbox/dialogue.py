@@ -1,4 +1,4 @@
-"""query_response of a module as a dialogue: what the server has to say, what is said to it, where TLS begins."""
+"""query_response of a module as a dialogue: what is expected, what is sent, where TLS begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HIGHEST: Final = 0x7F
 
 
 def take_dialogue(draft: Draft, options: Table) -> None:
-    """Take the steps over. Where one cannot be, the dialogue ends before it: a part of it is better than another."""
+    """Take the steps over. At an impossible step the dialogue ends: a part is better than another dialogue."""
     steps: list[dict[str, Any]] = []
     signs_in = is_cut = False
     for table in options.tables("query_response"):
@@ -32,7 +32,7 @@ def take_dialogue(draft: Draft, options: Table) -> None:
 
 
 def _steps(draft: Draft, table: Table, *, signs_in: bool) -> tuple[list[dict[str, Any]] | None, bool]:
-    """The steps of an entry: what is expected, then what is said, then TLS. None: there is no such thing here."""
+    """The steps of an entry: expected text, sent text, TLS. None: impossible here."""
     steps: list[dict[str, Any]] = []
     expected, said = table.take("expect"), table.take("send")
     wanted = table.take("expect_bytes")

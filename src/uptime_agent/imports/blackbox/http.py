@@ -1,4 +1,4 @@
-"""The http prober: requests, what is expected of the answers, and who we are there."""
+"""The http prober: requests, expected answers, and credentials."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _take_header_patterns(draft: Draft, options: Table) -> None:
 
 
 def take_tls(draft: Draft, options: Table) -> None:
-    """Take over how certificates are looked at."""
+    """Take over how certificates are verified."""
     tls = options.table("tls_config")
     if tls.flag("insecure_skip_verify"):
         draft.put("verify", value=False, line=tls.line_of("insecure_skip_verify"))

@@ -1,4 +1,4 @@
-"""Targets of modules out of a prometheus.yml: of `static_configs`, and of files that `file_sd_configs` name."""
+"""Targets of modules in a prometheus.yml: of `static_configs`, and of files in `file_sd_configs`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from attrs import field, frozen
 from ..foreign import Items, Mapped, NotImported, Table, files_like, read_json, read_yaml, table_of
 
 INTERVAL: Final = "1m"
-"""What Prometheus does where nobody says otherwise."""
+"""Prometheus' default."""
 
 _USUAL: Final = frozenset({"__param_target", "instance", "__address__"})
-"""Labels that a job of the exporter sets anyhow: by them Prometheus asks it for a target."""
+"""Labels that every job of the exporter sets: by them Prometheus asks it for a target."""
 
 
 @frozen
 class Target:
-    """A target of a module. `timeout`: as long as Prometheus waits, None if it does not say."""
+    """A target of a module. `timeout`: as long as Prometheus waits; None: unset."""
 
     place: str
     interval: str = INTERVAL
@@ -36,7 +36,7 @@ class Scraped:
 
 
 def targets_beside(file: Path) -> Scraped:
-    """Read the targets out of the prometheus.yml beside a file; none: there is no such file."""
+    """Read the targets from the prometheus.yml next to a file; empty: there is no such file."""
     prometheus = file.with_name("prometheus.yml")
     found = Scraped()
     if not prometheus.exists():
@@ -70,7 +70,6 @@ def _read_job(job: Table, usual: Table, file: Path, found: Scraped) -> None:
 
 
 def _groups(job: Table, file: Path) -> Iterator[tuple[list[str], Table]]:
-    """Each group of targets, with its labels."""
     for static in job.tables("static_configs"):
         yield static.texts("targets"), static.table("labels")
         static.rest()
@@ -111,7 +110,7 @@ def _of_file(job: Table, groups: Any, name: str, line: int) -> Iterator[tuple[li
 
 
 def _take_relabelling(job: Table) -> None:
-    """Pass over the rules by which Prometheus asks the exporter for a target; others are told."""
+    """Skip the rules by which Prometheus asks the exporter for a target; note others."""
     for rule in job.tables("relabel_configs"):
         if rule.text("target_label") not in _USUAL or rule.text("action", "replace") != "replace":
             job.lose("the key relabel_configs: a rule that is none of the usual three", rule.line)

@@ -1,8 +1,7 @@
-"""Files of other monitors as values, and drafts of what becomes of them: all that the importers share.
+"""What the importers share: files of other monitors as values, and drafts of our tables.
 
-Offers `read_yaml`, `read_json` and `Table`, whose keys are taken one by one, and `Draft`, which knows what was left.
-Each key has its line, and what nobody has taken is told. Knows no monitor: what a key means is said by others. Pure but
-for the reading of files.
+Offers `read_yaml`, `read_json` and `Table`, whose keys are taken one by one, and `Draft`, which notes what was left.
+Each key has its line, and untaken keys are told. Knows no monitor. Pure but for reading files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tables and lists, built out of what a reader comes across: each key with its line, and all of it within bounds.
+"""Tables and lists, built from the events of a reader: each key with its line, all within bounds.
 
-A reader of YAML or JSON says what begins, what ends and what stands in between. Nothing here calls itself, so no depth
-of a file ends in a traceback; an alias of YAML is the value that it stands for, and counts as often as it is used.
+A reader of YAML or JSON reports begins, ends and values. Nothing here recurses, so no depth of a file overflows the
+stack. A YAML alias is the value it stands for, counted at each use.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ DEEPEST: Final = 100
 """Tables and lists inside each other."""
 
 MOST_VALUES: Final = 4_000_000
-"""Values of a file, those counted again that an alias repeats."""
+"""Values of a file, those of aliases counted at each use."""
 
 MERGED: Final = "<<"
 
 
 class NotImported(Exception):
-    """A file is none of that monitor's. The text says what was expected, and what was found."""
+    """A file is not of that monitor. The text says what was expected and found."""
 
 
 @frozen(eq=False)
 class Mapped:
-    """A table as it stands in a file. `lines`: of its keys, counted from 1."""
+    """A table of a file. `lines`: of its keys, from 1."""
 
     values: Mapping[str, Any]
     lines: Mapping[str, int]
@@ -36,7 +36,7 @@ class Mapped:
 
 @frozen(eq=False)
 class Items:
-    """A list as it stands in a file. `lines`: of its items."""
+    """A list of a file. `lines`: of its items."""
 
     values: list[Any]
     lines: list[int]
@@ -62,9 +62,9 @@ class _Open:
 
 
 class Builder:
-    """A builder is told of one document from its beginning to its end. `root` is what came of it.
+    """A builder of one document, from begin to end. `root` is the result.
 
-    `merges`: whether the key << stands for the keys of other tables.
+    `merges`: whether the key << adds the keys of other tables.
     """
 
     def __init__(self, *, merges: bool = False) -> None:
@@ -82,7 +82,7 @@ class Builder:
         self._open.append(_Open(is_table, line, anchor))
 
     def end(self) -> None:
-        """End what has begun last."""
+        """End the innermost one."""
         ended = self._open.pop()
         if ended.is_table:
             _merge(ended)
@@ -92,7 +92,7 @@ class Builder:
         self._put(found, ended.line, ended.anchor, ended.size)
 
     def value(self, value: Any, line: int, anchor: str | None = None, *, is_plain: bool = False) -> None:
-        """Add a plain value, or the key of a table. `is_plain`: it has no quotes."""
+        """Add a plain value, or the key of a table. `is_plain`: without quotes."""
         top = self._open[-1] if self._open else None
         if top is None or not top.is_table or top.key is not None:
             self._put(value, line, anchor, 1)
@@ -149,7 +149,7 @@ class Builder:
 
 
 def _merge(table: _Open) -> None:
-    """Add what other tables have and this one has not; of two the first decides."""
+    """Add the keys of merged tables that this one lacks; the first of them decides."""
     for each in table.merged:
         for key, value in each.values.items():
             if key not in table.values:
@@ -158,7 +158,7 @@ def _merge(table: _Open) -> None:
 
 
 def written(value: Any) -> str:
-    """A plain value as it stands in a file."""
+    """A plain value as a file has it."""
     match value:
         case None:
             return ""

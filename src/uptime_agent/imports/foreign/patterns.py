@@ -1,4 +1,4 @@
-"""Regular expressions of others that are plain texts, and what of ours says the same."""
+"""Regular expressions that are plain texts or wildcards, in our words."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _PLAIN: Final = re.compile(r"(?:[^\\()\[\]{}|+?*^$.]|\\[^A-Za-z0-9]|(?<=[0-9])\.
 
 
 def plain_text(pattern: str) -> str | None:
-    """The text that an expression looks for, if it is nothing but a text. A dot between digits counts as one."""
+    """The text of an expression that is a plain text; else None. A dot between digits counts as one."""
     return _ESCAPED.sub(r"\1", pattern) if pattern and _PLAIN.fullmatch(pattern) else None
 
 
 def wildcard(pattern: str) -> str | None:
-    """An expression as a text with `*` for anything, which has to fit as a whole; None: it says more than that."""
+    """An expression as a text with `*` for anything, which must match as a whole; None: impossible."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$")
     inner = pattern[begins : len(pattern) - ends]
     parts = [plain_text(each) if each else "" for each in inner.split(".*")]

@@ -1,7 +1,7 @@
-"""Files of other monitors: YAML or JSON, of a size that makes sense, with the line of every key.
+"""Files of other monitors: YAML or JSON of a sensible size, with the line of every key.
 
-YAML is read as monitors written in Go read it: `off`, `010` and `12:30` are text unless somebody asks for something
-else, and a number stays as it was written.
+YAML is read as monitors in Go read it. `off`, `010` and `12:30` are text unless a key needs another type. Numbers stay
+as written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_json(file: Path) -> Any:
 
 
 def read_yaml(file: Path) -> Any:
-    """Read a file of YAML. Raises NotImported, also where nothing can read YAML."""
+    """Read a file of YAML. Raises NotImported, also without PyYAML."""
     try:
         import yaml  # noqa: PLC0415 - of an extra
     except ImportError:
@@ -80,7 +80,7 @@ def _content(file: Path) -> str:
 
 
 def files_like(folder: Path, pattern: str) -> list[Path]:
-    """The files that a pattern of another monitor's file names, relative to the folder of that. `**` names none."""
+    """The files that match a pattern of another monitor's file, relative to its folder. `**` matches none."""
     path = Path(pattern)
     base, rest = (Path(path.anchor), path.relative_to(path.anchor)) if path.is_absolute() else (folder, path)
     if "**" in pattern:
@@ -92,7 +92,6 @@ def files_like(folder: Path, pattern: str) -> list[Path]:
 
 
 def _json(text: str) -> Any:
-    """Build what stands in a text that is JSON."""
     builder = Builder()
     starts = [0, *(found.end() for found in _BREAK.finditer(text))]
     for token in _TOKEN.finditer(text):
@@ -107,7 +106,7 @@ def _json(text: str) -> Any:
 
 
 def _yaml(events: Any) -> Any:
-    """Build what stands in the only document of these events, which PyYAML finds."""
+    """Build the only document of these events of PyYAML."""
     builder = Builder(merges=True)
     documents = 0
     for event in events:
@@ -160,9 +159,9 @@ def _plain(text: str) -> Any:
 
 
 def undotted(value: Any, depth: int = 0) -> Any:
-    """A value with tables within tables in place of keys with dots: `check.request: ...` is `check: {request: ...}`.
+    """A value with nested tables for dotted keys: `check.request: ...` becomes `check: {request: ...}`.
 
-    What two keys say of one table counts together. Raises NotImported if both say the same key, or are too deep.
+    Both notations of one table are merged. Raises NotImported if both set the same key, or are too deep.
     """
     if depth > DEEPEST:
         raise NotImported(f"line {value.line}: more than {DEEPEST} tables inside each other")
@@ -184,7 +183,6 @@ def undotted(value: Any, depth: int = 0) -> Any:
 
 
 def _joined(first: Mapped, second: Mapped, depth: int) -> Mapped:
-    """Both tables as one."""
     values, lines = dict(first.values), {**second.lines, **first.lines}
     for key, each in second.values.items():
         before = values.get(key)

@@ -1,7 +1,7 @@
-"""Secrets of another monitor's file are not copied: a value that may be one comes from the environment here.
+"""Secrets of another monitor's file are not copied: a value that may be secret comes from the environment.
 
-In doubt it may. Where nothing can come from the environment, as within a URL, the secret is masked, and the check is
-written with `enabled = false` until somebody has put it in.
+In doubt it may. Where no variable is possible, as within a URL, the secret is masked. The check then has `enabled =
+false` until a person puts it in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _PAIR: Final = re.compile(r"""([A-Za-z][\w.-]{0,60}+)["']?\s*+[:=>(]\s*+["'\\]*+[^\s"'&<>,;{}\[\]]""")
 _SIGNS_IN: Final = re.compile(r"\s*(?:\S+ +)?(?:AUTH|PASS|PASSWORD|LOGIN|SASL|OPER|IDENTIFY)\b", re.IGNORECASE)
 _HANDED_ON: Final = re.compile(r"(?:[A-Za-z]+ )?\{[a-z_][a-z0-9_]{0,40}\}")
-"""A text that a step before hands on, with a word before it or none."""
+"""A text that an earlier step hands on, perhaps after a word."""
 
 _COOKIE: Final = "cookie"
 _WEB: Final = ("http://", "https://")
@@ -27,17 +27,17 @@ _MASK: Final = "***"
 
 
 def is_secret_text(text: str) -> bool:
-    """Whether a text may hold a secret by its look: a pair whose name sounds like one, or credentials in a URL."""
+    """Whether a text may hold a secret: a pair with a suspicious name, or credentials in a URL."""
     return any(sounds_secret(each[1]) for each in _PAIR.finditer(text)) or ("://" in text and masked(text) != text)
 
 
 def public_name(name: str) -> str:
-    """A name without the credentials of a URL in it."""
+    """A name without credentials of a URL."""
     return masked(name) if "://" in name else name
 
 
 def take_url(draft: Draft, url: str, line: int | None = None) -> None:
-    """Take a URL over, without credentials. Those of a request are sent in a header out of the environment."""
+    """Take a URL over without credentials; a request sends these in a header, from the environment."""
     draft.url = url
     if line is not None:
         draft.lines["url"] = line
@@ -60,7 +60,7 @@ def take_url(draft: Draft, url: str, line: int | None = None) -> None:
 
 
 def take_headers(draft: Draft, headers: Mapping[str, str]) -> None:
-    """Take header fields over. A value that sounds secret goes into the environment, not into the file."""
+    """Take header fields over. A value that sounds secret comes from the environment."""
     for name, value in headers.items():
         own = draft.options.setdefault("headers", {})
         for other in [each for each in own if each.lower() == name.lower()]:
@@ -80,13 +80,13 @@ def _header(name: str, value: str) -> str | Hidden:
 
 
 def take_body(draft: Draft, body: str) -> None:
-    """Take the body of a request over: out of the environment if it may hold a secret."""
+    """Take the body of a request over; from the environment if it may hold a secret."""
     hidden = _VARIABLE.search(body) or is_secret_text(body)
     draft.options["body"] = Hidden("body", "the body, as it stands in the other file") if hidden else body
 
 
 def take_said(draft: Draft, said: str, line: int | None, *, signs_in: bool) -> tuple[str, bool]:
-    """A text that is sent over a connection, and whether it signs in, as it does if one before it did."""
+    """A text to send over a connection, and whether it signs in; a text after a sign-in does too."""
     if not (signs_in or _SIGNS_IN.match(said) or is_secret_text(said)):
         return said, False
     _switch_off(draft, "what it sends to sign in", line)

@@ -1,4 +1,4 @@
-"""Tables of another monitor's file: keys are taken one by one, and what nobody has taken is told with its line."""
+"""Tables of another monitor's file: keys are taken one by one, and untaken ones are told with their lines."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MOST_DIGITS: Final = 18
 
 @define(eq=False)
 class Table:
-    """A table and what is known of its keys. A key without a value is as one that is not there.
+    """A table with the lines of its keys. A key without a value counts as absent.
 
-    `losses`: in words, in their order, what could not be carried over, shared with all tables within. `path` stands
-    before the names of its keys there.
+    `losses`: what could not be carried over, in words and in order, shared with all tables within. `path` precedes the
+    names of keys there.
     """
 
     of: Mapped
     losses: dict[str, None] = field(factory=dict)
     path: str = ""
     place: str = ""
-    """Stands behind a line, as in "line 3 of prometheus.yml"."""
+    """Follows a line, as in "line 3 of prometheus.yml"."""
     _taken: set[str] = field(factory=set)
     _within: dict[str, Table] = field(factory=dict)
 
@@ -44,26 +44,26 @@ class Table:
         return self.of.lines.get(key, self.of.line)
 
     def lose(self, what: str, line: int | None = None) -> None:
-        """Note what could not be carried over, and its line."""
+        """Note what could not be carried over, with its line."""
         self.losses[self.located(what, line)] = None
 
     def located(self, what: str, line: int | None = None) -> str:
-        """Some words with a line, by default that of the table."""
+        """Words with a line, by default the table's."""
         return f"{what} (line {self.line if line is None else line}{self.place})"
 
     def lose_key(self, key: str, why: str = "") -> None:
-        """Note a key that could not be carried over, if it is there."""
+        """Note a key that could not be carried over, if present."""
         self._taken.add(key)
         if key in self:
             self.lose(f"the key {self.path}{key}{f': {why}' if why else ''}", self.line_of(key))
 
     def take(self, key: str) -> Any:
-        """Take a value as it is: plain, a Mapped or Items."""
+        """Take a value unchanged: plain, a Mapped or Items."""
         self._taken.add(key)
         return self.of.values.get(key)
 
     def text(self, key: str, default: str = "") -> str:
-        """Take a text. A number or a truth is the text as which it was written."""
+        """Take a text. A number or a boolean is the text as written."""
         value = self.take(key)
         if value is None:
             return default
@@ -73,7 +73,7 @@ class Table:
         return written(value)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Take a truth. `off` and its like are one where one is asked for."""
+        """Take a boolean; `off` and its like are one here."""
         value = self.take(key)
         if value is None:
             return default
@@ -95,11 +95,11 @@ class Table:
         return int(digits)
 
     def texts(self, key: str) -> list[str]:
-        """Take a list of texts; a single text is a list of one."""
+        """Take a list of texts, or a single text."""
         return [text for text, _ in self.lined(key)]
 
     def lined(self, key: str) -> list[tuple[str, int]]:
-        """Take a list of texts, each with its line; a single text is a list of one."""
+        """Take a list of texts, or a single text, each with its line."""
         value = self.take(key)
         if value is None:
             return []
@@ -113,7 +113,7 @@ class Table:
         return found
 
     def table(self, key: str) -> Table:
-        """Enter a table within this one; it is empty if there is none."""
+        """Enter a table within this one; absent: an empty one."""
         if key in self._within:
             return self._within[key]
         value = self.take(key)
@@ -125,7 +125,7 @@ class Table:
         return found
 
     def tables(self, key: str) -> Iterator[Table]:
-        """Enter each table of a list. What is lost of one is lost of that one alone."""
+        """Enter each table of a list. Losses of one are noted for that one alone."""
         value = self.take(key)
         if value is not None and not isinstance(value, Items):
             self._misfit(key, "a list of tables")
@@ -137,7 +137,7 @@ class Table:
                 self.lose(f"the key {self.path}{key}: expected a list of tables", line)
 
     def skip(self) -> None:
-        """Take every key: somebody else has read this table."""
+        """Take every key: another reader has read this table."""
         self._taken.update(self.of.values)
 
     def __iter__(self) -> Iterator[str]:
@@ -145,10 +145,9 @@ class Table:
         return (key for key, value in self.of.values.items() if value is not None)
 
     def rest(self, silent: Mapping[str, tuple[Any, ...]] | None = None, why: Mapping[str, str] | None = None) -> None:
-        """Note every key that nobody has taken, here and within.
+        """Note every untaken key, here and within.
 
-        `silent`: by key the values that say nothing, for they are what that monitor would do anyway. `why`: by key
-        what to look at instead.
+        `silent`: by key, values without effect, as they are that monitor's defaults. `why`: by key, an alternative.
         """
         for key in self.of.values:
             if key not in self._taken and not _says_nothing(self.of.values[key], (silent or {}).get(key, ())):
@@ -161,12 +160,12 @@ class Table:
 
 
 def _says_nothing(value: Any, silent: tuple[Any, ...]) -> bool:
-    """Whether a value is one of those. 1 and true are two values."""
+    """Whether a value is among those. 1 and true differ."""
     return value is None or any(type(value) is type(each) and value == each for each in silent)
 
 
 def table_of(value: Any, where: str) -> Table:
-    """The table that a whole file is. Raises NotImported."""
+    """The table of a whole file. Raises NotImported."""
     if not isinstance(value, Mapped):
         found = "a list" if isinstance(value, Items) else "nothing" if value is None else type(value).__name__
         raise NotImported(f"{where}: expected a table, found {found}")

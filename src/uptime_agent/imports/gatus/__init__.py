@@ -1,7 +1,7 @@
-"""Gatus: endpoints with their conditions, external endpoints, suites and maintenance, as its documentation has them.
+"""Gatus: endpoints with conditions, external endpoints, suites and maintenance, as documented.
 
-Offers `read_gatus`. Its conditions are anded: each that has a counterpart here narrows what counts as up, and each
-that has none is told alone. Knows one file of Gatus, not the folder of files that it can merge.
+Offers `read_gatus`. All conditions must hold: each with a counterpart here narrows what is up, each other one is noted.
+Reads one file of Gatus, not a folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Conditions of Gatus: "[STATUS] == 200" and its like, as options of a check.
+"""Conditions of Gatus, such as "[STATUS] == 200", as options of a check.
 
-All of them have to hold, there and here. What has no counterpart is told, and drops nothing but itself.
+All must hold, there and here. One without a counterpart is noted and drops no other.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _SPACES: Final = r"\s*"
 
 
 def take_conditions(draft: Draft, conditions: Iterable[tuple[str, int | None]]) -> None:
-    """Take conditions over, each with its line, and leave those that have no counterpart.
+    """Take conditions over, each with its line, and note those without a counterpart.
 
-    Without one of the status any will do.
+    Without a condition on the status, any status will do.
     """
     found = _Conditions(draft)
     for condition, line in conditions:
@@ -41,7 +41,7 @@ def take_conditions(draft: Draft, conditions: Iterable[tuple[str, int | None]]) 
 
 
 class _Conditions:
-    """All conditions of an endpoint, and what they say together."""
+    """All conditions of an endpoint together."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -62,7 +62,7 @@ class _Conditions:
         }
 
     def why_not(self, condition: str) -> str | None:
-        """Take a condition over. None: it is. Otherwise why it is not, "" if there is just no such thing."""
+        """Take a condition over; None. If impossible, why, or "" if there is no counterpart."""
         found = _CONDITION.fullmatch(condition)
         if found is None or "[CONTEXT]" in condition:
             return ""
@@ -73,7 +73,7 @@ class _Conditions:
         return take(sign, value) if take is not None else self._path(what, sign, value)
 
     def end(self) -> None:
-        """Say what all conditions on the status come to."""
+        """Set what all conditions on the status allow."""
         if self._is_web:
             self._options["expect_status"] = as_option(self._codes)
 
@@ -116,7 +116,7 @@ class _Conditions:
         return self._longest("down_within", sign, value)
 
     def _longest(self, key: str, sign: str, value: str) -> str | None:
-        """Keep the longest of the lengths that are asked for."""
+        """Keep the longest of the requested lengths."""
         milliseconds = _milliseconds(value)
         if sign not in {">", ">="} or not milliseconds or (key == "down_within" and self._is_step):
             return ""
@@ -199,7 +199,7 @@ class _Conditions:
 
 
 def body_path(path: str) -> str:
-    """A path into the body, `.data[0].id`, as our own reader has it."""
+    """A path into the body, `.data[0].id`, in our notation."""
     parts = [
         index or (f".{name}" if _PLAIN_MEMBER.fullmatch(name) else f"['{name}']") for name, index in _PART.findall(path)
     ]
@@ -207,17 +207,17 @@ def body_path(path: str) -> str:
 
 
 def _whole(expression: str) -> str:
-    """An expression that a whole body has to be like, but for blanks around it."""
+    """An expression that must match the whole body but blanks around it."""
     return rf"\A{_SPACES}{expression}{_SPACES}\z"
 
 
 def hours(length: str) -> float:
-    """A length as Go writes it, in hours; 0: it is none."""
+    """A length in Go's notation, in hours; 0: invalid."""
     return (_milliseconds(length) or 0.0) / _UNITS["h"]
 
 
 def _milliseconds(value: str) -> float | None:
-    """A length as Go writes it, or a number of milliseconds."""
+    """A length in Go's notation, or a number of milliseconds."""
     if _LENGTH.fullmatch(value):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART_OF_LENGTH.findall(value))
     return float(value) if _NUMBER.fullmatch(value) and value[0] != "-" else None

@@ -64,7 +64,7 @@ SMTP: Final = [
 
 
 def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a file of Gatus: drafts of what it checks, and what of the whole file could not be carried over."""
+    """Read a file of Gatus: drafts of its checks, and what of the file could not be carried over."""
     top = table_of(read_yaml(file), str(file))
     if not any(key in top for key in ("endpoints", "external-endpoints", "suites")):
         raise NotImported(f"{file}: there are no endpoints, so it is no configuration of Gatus, or an empty one")
@@ -89,7 +89,7 @@ def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draf
 
 
 def _thresholds(top: Table) -> dict[str, int]:
-    """After how many failures alerts of a type are sent, where the file says so for all of that type."""
+    """Failures after which alerts are sent, by type, where the file sets them for a type."""
     alerting = top.take("alerting")
     found: dict[str, int] = {}
     for kind, provider in alerting.values.items() if isinstance(alerting, Mapped) else ():
@@ -109,7 +109,7 @@ def _named(table: Table, default: str) -> Draft:
 
 
 def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iterator[Draft]:
-    """The check of an endpoint; that of its domain, if a condition asks for it; and its windows of maintenance."""
+    """The check of an endpoint, one of its domain if a condition needs it, and its windows of maintenance."""
     draft = _named(table, default)
     client = table.table("client")
     draft.put("interval", table.text("interval", INTERVAL), table.line_of("interval"))
@@ -126,7 +126,7 @@ def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iter
 
 
 def _take_request(draft: Draft, table: Table) -> None:
-    """Take over what is asked of whom."""
+    """Take over the request."""
     options, client = draft.options, table.table("client")
     take_url(draft, table.text("url"), table.line_of("url"))
     _take_place(draft, table)
@@ -166,7 +166,7 @@ def _take_body(draft: Draft, table: Table) -> None:
 
 
 def _take_place(draft: Draft, table: Table) -> None:
-    """Turn its URL into one of ours."""
+    """Turn its URL into ours."""
     scheme, _, rest = str(draft.url).partition("://")
     if "dns" in table:
         dns = table.table("dns")
@@ -185,7 +185,7 @@ def _take_place(draft: Draft, table: Table) -> None:
 
 
 def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> None:
-    """An alert after some failures in a row: as many attempts, each after an interval, before a target is down."""
+    """Alerts after some failures in a row become that number of attempts, each after an interval."""
     wanted = [
         each.whole("failure-threshold", thresholds.get(each.text("type"), FAILURES))
         for each in table.tables("alerts")
@@ -204,7 +204,7 @@ def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> N
 
 
 def _domain(draft: Draft, table: Table) -> Iterator[Draft]:
-    """The check of its domain, which is one of its own here."""
+    """The check of its domain, which is separate here."""
     length = draft.options.pop("down_within", None)
     if length is None:
         return
@@ -239,7 +239,6 @@ def _external(table: Table, default: str, thresholds: Mapping[str, int]) -> Draf
 
 
 def _suite(table: Table, default: str, thresholds: Mapping[str, int]) -> Draft:
-    """A check of several steps."""
     draft = _named(table, default)
     interval, timeout = OF_A_SUITE
     draft.options |= {"interval": table.text("interval", interval), "timeout": table.text("timeout", timeout)}

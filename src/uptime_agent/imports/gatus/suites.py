@@ -1,4 +1,4 @@
-"""Suites of Gatus: endpoints one after another, which hand texts on, as steps of one check."""
+"""Suites of Gatus: endpoints in sequence that hand texts on, as steps of one check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_NAME: Final = re.compile(r"[^a-z0-9_]")
 
 
 def steps_of(suite: Table, context: Mapping[str, str], take_request: Callable[[Draft, Table], None]) -> list[Draft]:
-    """The steps of a suite. Texts of its context that stand fast are put in where they are used."""
+    """The steps of a suite. Constant texts of its context are put in."""
     steps: list[Draft] = []
     value = suite.take("endpoints")
     for position, (each, line) in enumerate(
@@ -63,7 +63,7 @@ def _name(key: str) -> str:
 
 
 def _filled(value: Any, context: Mapping[str, str]) -> Any:
-    """A value with what is known in place of [CONTEXT].name, and with {name} in place of what is handed on."""
+    """A value with known texts for [CONTEXT].name, and {name} for texts that are handed on."""
     match value:
         case Mapped():
             values = {

@@ -1,6 +1,6 @@
-"""Heartbeat, of Elastic: the monitors of a heartbeat.yml, of a file of monitors.d, or of all files of that folder.
+"""Heartbeat, of Elastic: monitors of a heartbeat.yml, of a file of monitors.d, or of that folder.
 
-Offers `read_heartbeat`. Keys with dots and tables within tables are the same there, and so they are here.
+Offers `read_heartbeat`. Dotted keys and nested tables mean the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files of Heartbeat: each monitor with each of its hosts."""
+"""Files of Heartbeat: each monitor with its hosts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ def read_heartbeat(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[
 
 
 def _read_whole(top: Table, file: Path, drafts: list[Draft], left: list[str]) -> None:
-    """Read a heartbeat.yml."""
     own = top.table("heartbeat")
     zone = own.table("scheduler").text("location")
     _read_monitors(own.take("monitors"), file, zone, drafts, left)
@@ -66,7 +65,7 @@ def _read_whole(top: Table, file: Path, drafts: list[Draft], left: list[str]) ->
 
 
 def _undotted(file: Path) -> Any:
-    """A file without keys with dots. Raises NotImported."""
+    """A file with nested tables for dotted keys. Raises NotImported."""
     try:
         return undotted(read_yaml(file))
     except NotImported as exc:
@@ -74,7 +73,6 @@ def _undotted(file: Path) -> Any:
 
 
 def _read_named(own: Table, file: Path, zone: str, drafts: list[Draft], left: list[str]) -> None:
-    """Read the files that heartbeat.config.monitors names."""
     config = own.table("config").table("monitors")
     pattern, line = config.text("path"), config.line_of("path")
     config.table("reload").skip()  # a running agent follows its own file
@@ -106,7 +104,7 @@ def _read_monitors(value: Any, file: Path, zone: str, drafts: list[Draft], left:
 
 
 def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
-    """A draft for each host of a monitor. What is lost is told once, at the first."""
+    """A draft for each host of a monitor. Losses are told once, at the first."""
     kind = monitor.text("type")
     name = monitor.text("name") or monitor.text("id")
     if not name or not monitor.text("name"):
@@ -137,7 +135,7 @@ def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
 
 
 def _places(monitor: Table, kind: str) -> list[str]:
-    """The hosts of a monitor; for tcp each with its port, or with each of those that the monitor names."""
+    """The hosts of a monitor; for tcp each with its port, or with each port of the monitor."""
     hosts = [*monitor.texts("hosts"), *monitor.texts("urls")]
     ports = monitor.texts("ports") if kind == "tcp" else []
     return [place for each in hosts for place in (_with_ports(each, ports) if kind == "tcp" else [each])]

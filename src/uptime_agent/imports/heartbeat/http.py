@@ -1,4 +1,4 @@
-"""Monitors of type http: the request, who we are there, and what is expected of the answer."""
+"""Monitors of type http: the request, credentials, and the expected answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .tls import take_tls
 
 REDIRECTS: Final = 5
 UP: Final = "100-399"
-"""What is up unless a file says otherwise."""
+"""The statuses that are up by default."""
 
 _PATH: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _EXPRESSION: Final = re.compile(
@@ -61,7 +61,7 @@ def _take_response(draft: Draft, response: Table) -> None:
 
 
 def _take_patterns(draft: Draft, response: Table) -> None:
-    """Take over expressions of which one has to be found, and those of which none may be."""
+    """Take over expressions of which one must match, and those of which none may."""
     body = response.of.values.get("body")
     whole = response.table("body") if isinstance(body, Mapped) else response
     positive = whole.lined("positive" if isinstance(body, Mapped) else "body")
@@ -96,7 +96,7 @@ def _take_json(draft: Draft, entry: Table) -> None:
 
 
 def _expectations(condition: Any) -> list[str] | None:
-    """Paths of ours that say what a condition expects: all have to hold. None: it says something else."""
+    """Our paths for a condition, which all must hold. None: impossible."""
     if not isinstance(condition, Mapped):
         return None
     found: list[str] = []

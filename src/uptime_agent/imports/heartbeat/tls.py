@@ -1,4 +1,4 @@
-"""How certificates are looked at: the settings `ssl` of a monitor."""
+"""The settings `ssl` of a monitor: how certificates are verified."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OURS: Final = {"TLSv1.2": "1.2", "TLSv1.3": "1.3"}
 
 
 def take_tls(draft: Draft, monitor: Table) -> None:
-    """Take these settings over. What has no counterpart is told by whoever tells the rest of the monitor."""
+    """Take these settings over. The caller tells what has no counterpart."""
     ssl = monitor.table("ssl")
     mode = ssl.text("verification_mode", "full")
     if mode == "none":

@@ -1,7 +1,7 @@
-"""Uptime Kuma: the monitors of a backup, as its version 1 exports them and version 2 calls their keys, in JSON.
+"""Uptime Kuma: the monitors of a JSON backup of version 1, with the key names of version 2.
 
-Offers `read_kuma`. A backup says of every monitor every key of all types: those that say what Kuma does anyway are
-passed over, and every other one is carried over or told.
+Offers `read_kuma`. A backup has every key of all types for every monitor. Defaults are skipped; every other key is
+carried over or told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of a backup that say nothing: what Kuma writes of each monitor unless somebody has set something else."""
+"""Values of a backup that say nothing: Kuma's defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..foreign import Items, Mapped, Table
 BOOKKEEPING: Final = frozenset(
     ("id user_id weight path pathName childrenIDs dns_last_result maintenance includeSensitiveData screenshot").split()
 )
-"""Keys by which Kuma finds its own things: they say nothing of what is checked."""
+"""Keys of Kuma's bookkeeping, which say nothing of what is checked."""
 
 _SILENT: Final[Mapping[str, tuple[Any, ...]]] = {
     "method": ("GET",),
@@ -44,7 +44,7 @@ _EMPTY: Final = (False, 0, "", "{}", "[]", "null", "none")
 
 
 def tell_rest(table: Table) -> None:
-    """Note every key that nobody has taken and that says something."""
+    """Note every untaken key that says something."""
     for key, value in table.of.values.items():
         if _is_empty(value):
             table.take(key)

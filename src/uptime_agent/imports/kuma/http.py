@@ -1,4 +1,4 @@
-"""Monitors of Kuma that ask by HTTP: the request, who we are there, and what is expected of the answer."""
+"""Monitors of Kuma that ask by HTTP: the request, credentials, and the expected answer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..foreign import Draft, Hidden, Table, shown, take_body, take_headers, take
 
 REDIRECTS: Final = 5
 MOST_REDIRECTS: Final = 10
-"""As many as Kuma follows unless somebody says otherwise."""
+"""Redirects that Kuma follows by default."""
 
 EXPIRES_WITHIN: Final = "21d"
-"""From then on Kuma tells, unless its settings say otherwise."""
+"""When Kuma warns by default."""
 
 _TYPES: Final = {
     "json": "application/json",
@@ -31,7 +31,7 @@ _OF_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def take_http(draft: Draft, monitor: Table) -> None:
-    """Take over what every one of them has."""
+    """Take over what all of them have."""
     take_url(draft, monitor.text("url"), monitor.line_of("url"))
     if (method := monitor.text("method", "GET").upper()) != "GET":
         draft.put("method", method, monitor.line_of("method"))

@@ -1,4 +1,4 @@
-"""A backup of Uptime Kuma: each monitor, and groups of these."""
+"""A backup of Uptime Kuma: monitors and groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import TYPES
 _MOST_ATTEMPTS: Final = 10
 _INTERVAL: Final = 60
 _SHARE: Final = 0.8
-"""Of its interval is a monitor's timeout, if it has none."""
+"""A monitor without a timeout has this share of its interval."""
 
 _OF_A_TAG: Final = ("id", "tag_id", "monitor_id", "color")
 """Keys of a tag that say how it looks."""
@@ -24,7 +24,7 @@ _OF_FILE: Final = {"notificationList": "notifications (see [[channel]])", "proxy
 
 
 def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a backup: drafts of its monitors, and what of the whole file could not be carried over."""
+    """Read a backup: drafts of its monitors, and what of the file could not be carried over."""
     top = table_of(read_json(file), str(file))
     if "monitorList" not in top:
         raise NotImported(f"{file}: there is no monitorList, so it is no backup of Uptime Kuma")
@@ -43,7 +43,7 @@ def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft
 
 
 def _monitors(top: Table, file: Path) -> Iterator[Table]:
-    """Each monitor: they stand in a list, or by their ids."""
+    """Each monitor, of a list or of a table by id."""
     value = top.take("monitorList")
     if not isinstance(value, (Items, Mapped)):
         raise NotImported(f"{file}: monitorList: expected a list")
@@ -55,13 +55,13 @@ def _monitors(top: Table, file: Path) -> Iterator[Table]:
 
 
 def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
-    """The draft of a monitor, and after it the check of its domain, if it asks for one."""
+    """The draft of a monitor, and of its domain's check if it asks for one."""
     kind = monitor.text("type")
     draft = Draft(monitor.text("name") or f"monitor {number}", source=monitor)
     if kind == "group":
         draft.kind = "group"
         draft.options |= {"members": [], "down_if": "any"}
-        monitor.whole("interval")  # of asking its members, which nobody does here
+        monitor.whole("interval")  # of asking its members, which is not done here
         if not monitor.flag("active", default=True):
             draft.leave("it is paused, which a group cannot be: see enabled of its members", monitor.line_of("active"))
         yield draft
@@ -112,7 +112,7 @@ def _take_times(draft: Draft, monitor: Table, kind: str) -> None:
 
 
 def _take_telling(draft: Draft, monitor: Table) -> None:
-    """Who is told, and how often: that is said elsewhere here."""
+    """Note that messages are configured elsewhere here."""
     if monitor.whole("resendInterval"):
         monitor.lose_key("resendInterval", "see [notify] reminders")
     told = monitor.take("notificationIDList")
@@ -136,7 +136,7 @@ def _domain(draft: Draft, monitor: Table) -> Draft:
 
 
 def _gather(found: list[tuple[Table, Draft]]) -> None:
-    """Put each monitor into its group, and into those around it. A group is down if one of its members is."""
+    """Put each monitor into its group, and into those around it. A group is down if one member is."""
     groups = {monitor.text("id"): (monitor, draft) for monitor, draft in found if draft.kind == "group"}
     for monitor, draft in found:
         above = monitor.text("parent")
