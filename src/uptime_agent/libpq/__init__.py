@@ -1,9 +1,8 @@
 """One connection to a PostgreSQL server, driven on the event loop.
 
-How is a server asked, given up, and left? Offers `Server` (where it is and who we are there), `Connection` with its
-pipelines of `Query`s and their `Answer`s, and the errors of both. Knows no probe, no limit and no schedule. Lives on
-the event loop, asyncio's or trio's, without a thread. psycopg is imported when a connection is made, so that the agent
-runs without it.
+Offers `Server` (the place and the role), `Connection` with pipelines of `Query`s and their `Answer`s, and the errors of
+both. Knows no probe, limit or schedule. Lives on the event loop of asyncio or trio, without a thread. The first
+connection imports psycopg, so that the agent runs without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One connection: made step by step, asked in pipelines, cancelled on the server when given up, left in the end."""
+"""One connection: made step by step, asked in pipelines, cancelled on the server when given up, closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .waiting import on_socket_of, polled
 from .wire import Wire
 
 CANCEL_WITHIN: Final = 2.0
-"""Seconds in which a server has to take a cancel request, and end what it was asked to end."""
+"""Seconds in which a server must take a cancel request and end its queries."""
 CANCEL_AGAIN_AFTER: Final = 0.3
 """Seconds after which a cancel request counts as lost."""
 
@@ -28,7 +28,7 @@ _OF_NOTIFICATION: Final = 11
 class Connection:
     """A connection to one database of a server. `address` is dialled; `now` counts seconds.
 
-    `phases` holds the seconds of each part of making it. Whatever happens, `leave` has to be called in the end.
+    `phases`: seconds of each part of connecting. `leave` must be called in the end, whatever happens.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Connection:
         self.database = server.database if database is None else database
         self.phases: dict[str, float] = {}
         self.is_clean = False
-        """Whether nothing is under way, so that it can be asked again."""
+        """Whether no query is under way, so that it can be asked."""
         self._now = now
         self._began = now()
         self._unanswered = 0
@@ -51,7 +51,7 @@ class Connection:
         self._pipeline = Pipeline(self._pg, self._wire)
 
     async def connect(self) -> None:
-        """Connect and log in. Raises Unreachable, ServerFull if there is no place for us."""
+        """Connect and log in. Raises Unreachable, and ServerFull if the server has no room."""
         from psycopg.pq import ConnStatus  # noqa: PLC0415
 
         if self._pg.status == ConnStatus.BAD:
@@ -65,12 +65,12 @@ class Connection:
 
     @property
     def server_version(self) -> int:
-        """The version of the server as it counts: 180006 is 18.6."""
+        """The server's version as a number: 180006 is 18.6."""
         return self._pg.server_version
 
     @property
     def is_standby(self) -> bool | None:
-        """Whether the server recovers, as it has told last; None: it has not, which poolers do."""
+        """Whether the server is in recovery, as it last told; None: it has not, as poolers do."""
         told = self._pg.parameter_status(b"in_hot_standby")
         return None if told is None else told == b"on"
 
@@ -85,9 +85,9 @@ class Connection:
         return self._wire.is_worn
 
     async def run(self, queries: Sequence[Query]) -> AsyncIterator[Answer]:
-        """Send queries together, and give the answers in their order.
+        """Send queries together, and yield the answers in order.
 
-        Raises Unreachable, TimeoutError. After that, and if nobody wants the rest, `give_up` and `leave`.
+        Raises Unreachable, TimeoutError. After that, or to skip the rest, call `give_up` and `leave`.
         """
         from psycopg import Error  # noqa: PLC0415
 
@@ -115,7 +115,7 @@ class Connection:
         return answer
 
     async def notified(self) -> None:
-        """Return once the server has told of something that we LISTEN to; all that it has told by then is one.
+        """Return once the server has notified us of something that we LISTEN to; several notifications count as one.
 
         Raises Unreachable.
         """
@@ -125,7 +125,7 @@ class Connection:
             consume(self._pg)
 
     def _has_heard(self) -> bool:
-        """Whether there were notifications. They are taken: what libpq keeps of them is bounded by that."""
+        """Whether there were notifications. They are taken out of libpq, which bounds its memory."""
         has_heard = False
         while (told := self._pg.notifies()) is not None:
             has_heard = True
@@ -133,10 +133,10 @@ class Connection:
         return has_heard
 
     async def give_up(self) -> bool:
-        """Have the server cancel all that it does for us. Whether it has, within CANCEL_WITHIN seconds.
+        """Have the server cancel our queries. Returns whether it did, within CANCEL_WITHIN seconds.
 
-        A cancel request ends one query: those behind it in the pipeline begin then, and are cancelled as well. One that
-        comes between two of them ends nothing, so it is sent again.
+        A cancel request ends one query; the next one in the pipeline begins then, and is cancelled too. A request
+        between two queries ends nothing, so it is sent again.
         """
         if not self._unanswered:
             return True
@@ -164,13 +164,13 @@ class Connection:
         try:
             request.start()
             return await polled(request.poll, on_socket_of(request))
-        except Error:  # nobody lets us connect, or there is no descriptor left
+        except Error:  # the server refuses us, or there is no descriptor left
             return False
         finally:
             request.finish()
 
     def leave(self) -> socket.socket | None:
-        """Close it. Give what is returned to `gone`, which returns once the server has closed its side."""
+        """Close it. Pass the result to `gone`, which returns once the server has closed its side."""
         self.is_clean = False
         return leave(self._pg, self._wire)
 

@@ -1,4 +1,4 @@
-"""Errors of a connection: it cannot be made, it broke, or the server answered with an error of its own."""
+"""Errors of a connection: it cannot be made, it broke, or the server answered with an error."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 from ..text import printable
 
 FULL: Final = "53300"
-"""SQLSTATE too_many_connections: the server is there, and has no place for us."""
+"""SQLSTATE too_many_connections: the server is there, and has no room for us."""
 
 LONGEST: Final = 1000
-"""Characters of what a server says of an error."""
+"""Characters of a server's error."""
 
 _SAYS_FULL: Final = re.compile(
     r"sorry, too many clients already"
@@ -19,10 +19,10 @@ _SAYS_FULL: Final = re.compile(
     r"|too many connections for (role|database)"
     r"|no more connections allowed"
 )
-"""Words for 53300. libpq tells of a refused connection in words alone."""
+"""Words for 53300: libpq reports a refused connection in words alone."""
 
 _ASKS_IN_CLEAR: Final = '"!password" failed: server requested a cleartext password'
-"""libpq's words where our own rule is what refuses."""
+"""libpq's words when our own rule refuses."""
 
 
 class NoDriver(Exception):
@@ -37,18 +37,18 @@ class Unreachable(Exception):
 
 
 class Garbled(Unreachable):
-    """A server answers something that is no answer to what it was asked."""
+    """A server's answer fits no question."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"the server answers what no PostgreSQL answers: {text}")
 
 
 class ServerFull(Unreachable):
-    """A server has no place for another connection (53300). It is there, and answers."""
+    """A server has no room for another connection (53300). It is up, and answers."""
 
 
 class ServerError(Exception):
-    """An answer of the server that is an error, with its SQLSTATE."""
+    """An error that the server answered, with its SQLSTATE."""
 
     def __init__(self, sqlstate: str, text: str) -> None:
         super().__init__(one_line(text))
@@ -56,7 +56,7 @@ class ServerError(Exception):
 
 
 def refused(text: str) -> Unreachable:
-    """Return what a refusal in libpq's words means."""
+    """Return the meaning of a refusal in libpq's words."""
     if _SAYS_FULL.search(text[:LONGEST]):
         return ServerFull(f"the server is full (53300): {text}")
     if _ASKS_IN_CLEAR in text:
@@ -68,5 +68,5 @@ def refused(text: str) -> Unreachable:
 
 
 def one_line(text: str) -> str:
-    """Return the words of a server on one line, without what could move a cursor; of a long text, its beginning."""
+    """Return a server's words on one line, cut if long, without characters that move a cursor."""
     return printable(" ".join(text[:LONGEST].split()))

@@ -1,9 +1,9 @@
 """Leaving a server: a connection is gone when the server has closed its side, not when we have closed ours.
 
-Until then the server counts the connection, and the next one is over the limit for an instant. So we keep the socket,
-let libpq say good-bye, and wait for the end of what the server sends. A backend closes its socket when its
-process ends, after it has left pg_stat_activity. A machine that is gone altogether is noticed by TCP's keepalives; a
-server that stands still is not, and keeps its place with us, too.
+Until then the server counts the connection, and a new one may exceed the limit. So we keep the socket, let libpq say
+goodbye, and wait for the end of the stream. A backend closes its socket when its process ends, after it has left
+pg_stat_activity. TCP keepalives notice a dead machine. A server that stands still is not noticed, and keeps its place
+with us too.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 MOST: Final = 16 * 1024 * 1024
-"""Bytes that a server may still send. With more than that it has closed nothing, and does not mean to."""
+"""Bytes that a server may still send. With more it does not mean to close."""
 _PIECE: Final = 64 * 1024
 
 
 def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
-    """Say good-bye and close; return what is left to be listened to. None: no server knows of a connection."""
+    """Say goodbye and close; return the socket to listen to. None: no server knows of a connection."""
     left = wire.leave() or _leave_alone(connection)
     if left is None:
         return None
@@ -37,16 +37,16 @@ def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
 
 
 def _leave_alone(connection: PGconn) -> socket.socket | None:
-    """Close a connection whose socket libpq has itself, and return a duplicate of that, if somebody is there."""
+    """Close a connection whose socket libpq has itself; return a duplicate of that socket, if a server is there."""
     left: socket.socket | None = None
     try:
         left = socket.socket(fileno=os.dup(connection.socket))
-    except Exception:  # noqa: BLE001 - libpq has closed it: then nobody is there to wait for
+    except Exception:  # noqa: BLE001 - libpq has closed it: no server is there to wait for
         connection.finish()
         return None
     try:
         left.getpeername()
-    except OSError:  # nobody has answered yet: that is over as soon as both descriptors are closed
+    except OSError:  # no server has answered yet: closing both descriptors ends it
         left.close()
         left = None
     connection.finish()
@@ -54,7 +54,7 @@ def _leave_alone(connection: PGconn) -> socket.socket | None:
 
 
 async def gone(left: socket.socket) -> None:
-    """Return once the server has closed its side, or has sent far too much. It is for the caller to close ours."""
+    """Return once the server has closed its side, or has sent far too much. The caller closes ours."""
     read = 0
     with suppress(OSError):
         while read < MOST:

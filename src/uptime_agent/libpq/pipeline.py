@@ -1,11 +1,11 @@
-"""Pipelines: queries that are sent together and answered in order, each in a transaction of its own.
+"""Pipelines: queries sent together and answered in order, each in its own transaction.
 
-Between two Syncs everything is one transaction. Each query has its own Sync, so that one that fails costs the others
-nothing; and before it, in the same transaction, its settings: read only, an empty search path, and how long it may wait
-for a lock and run. They end with that transaction, so they hold behind a pooler of transactions as well.
+Everything between two Syncs is one transaction. Each query has its own Sync, so that its failure costs the others
+nothing. Its settings precede it in that transaction: read only, an empty search path, times for locks and for running.
+They end with it, so they also work behind a pooler of transactions.
 
-A server may answer whatever it likes. What is no answer to what was asked ends the connection, and so does an answer
-beyond its bounds. Rows come some at a time, and are counted before the next are taken.
+A server may send anything. An answer that fits no question, or exceeds its bounds, ends the connection. Rows come in
+portions, each counted before the next is taken.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ SETTINGS: Final = b"""/* timerqueue */ SELECT pg_catalog.set_config('transaction
     pg_catalog.set_config('statement_timeout', $2, true)"""
 
 SLOWEST_NETWORK: Final = 1.0
-"""Seconds beyond a query's own time in which its answer has to come: the server ends it, unless it stands still."""
+"""Seconds beyond a query's own time in which its answer must come. The server itself ends the query unless it stands
+still.
+"""
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of all rows of an answer, as they come: ten times that in memory, where each value is small."""
+"""Bytes of all rows of an answer on the wire: ten times that in memory if each value is small."""
 MOST_ROWS: Final = 50_000
 MOST_DROPPED: Final = 10_000
 """Results that an answer may have after its pipeline was given up."""
@@ -45,7 +47,7 @@ _OF_VALUE: Final = 4
 _OF_COLUMN: Final = 19
 """Bytes on the wire of a row, a value and a column, besides their texts."""
 _READS: Final = 3
-"""Calls of libpq until it has read a record of TLS. The part that it leaves lies in no socket that wakes us."""
+"""Calls of libpq until it has read a TLS record. The rest of a record lies in no socket that wakes us."""
 
 Bytes = tuple[bytes | None, ...]
 """A row as the server writes it."""
@@ -53,10 +55,10 @@ Bytes = tuple[bytes | None, ...]
 
 @frozen
 class Query:
-    """A query, and how many seconds the server may take for it.
+    """A query, and the seconds that the server may take for it.
 
-    `width`: how many columns its rows have; None: any number. `most_bytes`, `most_rows`: of its whole answer.
-    `together`: how many rows are taken at a time, which may have BESIDES bytes.
+    `width`: the number of its columns; None: any. `most_bytes`, `most_rows`: of the whole answer. `together`: rows
+    taken at a time, which may have BESIDES bytes.
     """
 
     sql: bytes
@@ -71,7 +73,7 @@ class Query:
 class Answer:
     """Rows as the server writes them, with the names of their columns; or an error. `seconds`: on the server.
 
-    The seconds of the first answer of a pipeline have the way there and back in them.
+    The first answer of a pipeline includes the time on the network.
     """
 
     names: tuple[str, ...] = ()
@@ -100,12 +102,12 @@ class Pipeline:
         self._bad = ConnStatus.BAD
         self._pieces = {ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_CHUNK}
         self._error: ServerError | None = None
-        """What the server has said last of the query at hand; after that it may close the connection."""
+        """The server's last error for the present query; it may close the connection after that."""
 
     async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
-        """Give the answers of queries that were sent, in their order, as they come.
+        """Yield the answers to queries that were sent, in order, as they come.
 
-        Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if one is late.
+        Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if an answer is late.
         """
         began = now()
         for query in queries:
@@ -116,7 +118,7 @@ class Pipeline:
             began = ended
 
     async def drain(self) -> None:
-        """Drop what comes up to the next Sync, whatever was taken before. Raises Unreachable."""
+        """Drop everything up to the next Sync. Raises Unreachable."""
         self._begin()
         others = 0
         while others < MOST_DROPPED:
@@ -168,7 +170,7 @@ class Pipeline:
         return names, rows
 
     def _take_rows(self, together: int) -> None:
-        """Have libpq hand out the rows of the query that comes next before it has all of them."""
+        """Have libpq hand out rows of the next query before it has all of them."""
         from psycopg import NotSupportedError  # noqa: PLC0415
 
         with suppress(NotSupportedError):  # libpq before 17
@@ -183,7 +185,7 @@ class Pipeline:
         return tuple([(result.fname(at) or b"").decode("utf-8", "replace") for at in range(result.nfields)])
 
     async def _result(self) -> PGresult | None:
-        """Take the next result. None stands at the end of those of a query; an error is taken note of, and no result.
+        """Take the next result; None ends those of a query. An error is noted, and is no result.
 
         Raises Unreachable.
         """
@@ -240,12 +242,11 @@ def _rows(result: PGresult) -> list[Bytes]:
 
 
 def _size_of_columns(result: PGresult) -> int:
-    """Return how many bytes the description of the columns takes on the wire."""
     return sum(len(result.fname(at) or b"") + _OF_COLUMN for at in range(result.nfields))
 
 
 def _size(rows: Sequence[Bytes]) -> int:
-    """Return how many bytes rows of one width take on the wire."""
+    """Return the bytes on the wire of rows of one width."""
     width = len(rows[0]) if rows else 0
     return (_OF_ROW + _OF_VALUE * width) * len(rows) + sum(map(len, filter(None, chain.from_iterable(rows))))
 

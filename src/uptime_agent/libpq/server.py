@@ -1,4 +1,4 @@
-"""Servers: where one is and who we are there, as a value that shows no password."""
+"""Servers: the place and the role, as a value that shows no password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import NoDriver
 HIGHEST_PORT: Final = 65_535
 
 APPLICATION: Final = "timerqueue"
-"""The application_name of all our connections: probes leave out the backends that have it."""
+"""The application_name of all our connections: probes leave out such backends."""
 
 DEFAULTS: Final = {
     "application_name": APPLICATION,
@@ -27,21 +27,21 @@ DEFAULTS: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
 }
-"""Used where the user does not say otherwise. A machine that is gone is noticed by TCP, within half a minute."""
+"""Used where the user sets nothing else. TCP notices a dead machine within half a minute."""
 
 METHODS: Final = frozenset({"password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"})
-"""Ways to log in, as libpq names them. `password` sends it as it is."""
+"""Ways to log in, in libpq's words. `password` is sent unencrypted."""
 _IN_CLEAR: Final = "password"
 _NOT_IN_CLEAR: Final = "!password"
 _ENCRYPTED: Final = frozenset({"require", "verify-ca", "verify-full"})
-"""Values of sslmode with which nothing is sent without TLS."""
+"""Values of sslmode that send nothing without TLS."""
 
 
 @frozen(repr=False, kw_only=True)
 class Server:
     """A PostgreSQL server and a role there. `host` is a name, an address, or the folder of a Unix socket.
 
-    `options`: other settings of libpq, such as sslmode. `database`: where probes of the whole server run.
+    `options`: other settings of libpq, such as sslmode. `database`: the one for probes of the whole server.
     """
 
     host: str = "localhost"
@@ -59,12 +59,12 @@ class Server:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Where it is, whoever we are there."""
+        """The host and port, whatever the role."""
         return self.host, self.port
 
     @property
     def is_local(self) -> bool:
-        """Whether it is reached by a Unix socket, for which no name is looked up."""
+        """Whether it is reached by a Unix socket, without a lookup."""
         return self.host.startswith(("/", "@"))
 
     @property
@@ -75,18 +75,20 @@ class Server:
 
     @property
     def may_send_in_clear(self) -> bool:
-        """Whether a password may go over the network as it is, because somebody has said that it may."""
+        """Whether the user allows a password to be sent unencrypted."""
         methods = self.options.get("require_auth")
         return methods is not None and not self._is_safe and _allows(methods, _IN_CLEAR)
 
     @property
     def _is_safe(self) -> bool:
-        """Whether nobody on the way can read what is sent."""
+        """Whether an attacker on the network can read nothing."""
         mode = self.options.get("sslmode") or os.environ.get("PGSSLMODE")  # as libpq finds it
         return self.is_local or mode in _ENCRYPTED
 
     def conninfo(self, database: str | None = None, address: str | None = None) -> str:
-        """Write what libpq connects by. `address`: is dialled in place of the host, whose name TLS still checks."""
+        """Write the text by which libpq connects. `address` is dialled in place of the host, whose name TLS still
+        checks.
+        """
         rules = {} if self._is_safe else {"require_auth": _NOT_IN_CLEAR}
         settings = DEFAULTS | rules | dict(self.options) | {"host": self.host, "port": str(self.port)}
         settings["dbname"] = self.database if database is None else database
@@ -96,7 +98,7 @@ class Server:
 
 
 def _allows(methods: str, method: str) -> bool:
-    """Whether a list of methods, or of those that are not wanted ("!md5"), leaves room for one."""
+    """Whether a list of allowed methods, or of refused ones ("!md5"), allows a method."""
     named = [each.strip() for each in methods.split(",")]
     if any(each.startswith("!") for each in named):
         return f"!{method}" not in named
@@ -104,7 +106,7 @@ def _allows(methods: str, method: str) -> bool:
 
 
 def auth_methods(value: Any) -> str:
-    """Read which ways to log in are allowed, as libpq's require_auth names them: all that are, or all that are not."""
+    """Read the allowed ways to log in, as libpq's require_auth has them: all allowed ones, or all refused ones."""
     named = [each.strip() for each in value.split(",")] if isinstance(value, str) else []
     refused = [each.startswith("!") for each in named]
     if not named or any(refused) is not all(refused) or not {each.removeprefix("!") for each in named} <= METHODS:
@@ -120,7 +122,7 @@ def _quoted(value: str) -> str:
 
 
 def read_dsn(text: str) -> Server:
-    """Read a URL or "key=value" text as libpq does. Raises ValueError: what is wrong; NoDriver."""
+    """Read a URL or "key=value" text as libpq does. Raises ValueError with what is wrong; NoDriver."""
     try:
         from psycopg import ProgrammingError  # noqa: PLC0415
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415

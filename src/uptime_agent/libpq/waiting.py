@@ -1,4 +1,4 @@
-"""Waits of libpq: it says whether it wants to read or to write, and the event loop wakes it."""
+"""Waits of libpq: it asks to read or to write, and the event loop wakes it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Until(Protocol):
-    """A call that waits until libpq can go on."""
+    """A call that waits until libpq can continue."""
 
     def __call__(self, *, is_writing: bool) -> Awaitable[None]:
         """Wait until it can write, or else read."""
 
 
 async def polled(poll: Callable[[], int], until: Until, stepped: Callable[[], object] = lambda: None) -> bool:
-    """Go on until libpq is done. False: it failed. `stepped` is called after each step."""
+    """Continue until libpq is done. False: it failed. `stepped` is called after each step."""
     from psycopg.pq import PollingStatus  # noqa: PLC0415
 
     state = PollingStatus.WRITING
@@ -31,7 +31,7 @@ async def polled(poll: Callable[[], int], until: Until, stepped: Callable[[], ob
 
 
 def on_socket_of(request: PGcancelConn) -> Until:
-    """Make waits for the socket that a cancel request has by then."""
+    """Make waits for the present socket of a cancel request."""
 
     async def until(*, is_writing: bool) -> None:
         await (anyio.wait_writable if is_writing else anyio.wait_readable)(request.socket)
@@ -40,7 +40,7 @@ def on_socket_of(request: PGcancelConn) -> Until:
 
 
 async def either(socket: int) -> None:
-    """Wait until there is something to read, or room to write."""
+    """Wait until the socket can be read or written."""
     async with anyio.create_task_group() as group:
 
         async def end_with(wait: Callable[[int], Awaitable[None]]) -> None:

@@ -1,12 +1,12 @@
-"""The wire between libpq and a server: libpq gets what the server sends in slices, and each slice is counted.
+"""The wire between libpq and a server: libpq gets what the server sends in slices, each of them counted.
 
-libpq alone has no bounds. It makes room for a message of any size that the server announces, reads until nothing more
-is there, and keeps all of it. A fast server fills the memory within one call, and the event loop stands meanwhile. No
-setting of libpq changes that, and under TLS only libpq sees where a message begins.
+libpq has no bounds. It makes room for any message that the server announces, and reads and keeps everything. A fast
+server fills the memory within one call, while the event loop stands still. No setting changes that, and under TLS only
+libpq sees where a message begins.
 
-So once libpq has connected its socket, we keep that socket, and put one end of a pair of sockets in its place. libpq
-does not notice: the login, TLS and the names that it verifies stay its own. On Windows no socket can take the place of
-another; there libpq reads the server's socket itself, without bounds.
+So once libpq has connected its socket, we keep that socket and put one end of a socket pair in its place. This is
+invisible to libpq: login, TLS and verified names stay its own. On Windows sockets cannot be replaced; there libpq reads
+the server's socket without bounds.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 SLICE: Final = 8192
-"""Bytes that libpq gets at a time. How long it works on a slice bounds how long the event loop stands."""
+"""Bytes that libpq gets at a time. The work on one slice is the longest stop of the event loop."""
 
 BESIDES: Final = 128 * 1024
-"""Bytes that a server may send besides rows: to log us in, certificates included, and for each exchange after that."""
+"""Bytes besides rows that a server may send: for the login, certificates included, and for each later exchange."""
 
 WORN: Final = 512 * 1024
-"""Bytes besides rows after which a connection is not used again: what libpq keeps of them slows it down. A well-behaved
-server sends some 100 for each query."""
+"""Bytes besides rows after which a connection is not used again: what libpq keeps of them slows it down. An honest
+server sends some 100 for each query.
+"""
 
 _WRITTEN: Final = 64 * 1024
 
 
 class Wire:
-    """The wire of one connection of libpq. `others`: bytes so far that were no rows."""
+    """The wire of one connection of libpq. `others`: bytes so far besides rows."""
 
     def __init__(self, connection: PGconn) -> None:
         self._pg = connection
@@ -61,11 +62,11 @@ class Wire:
         return self.others > WORN
 
     def begin(self) -> None:
-        """Let the server send as much as an exchange may have."""
+        """Allow the server the bytes of a new exchange."""
         self._may_come = BESIDES
 
     def allow(self, size: int) -> None:
-        """Take note that `size` bytes of what came were rows that we asked for."""
+        """Note that `size` of the received bytes were requested rows."""
         self._may_come += size
         self.others -= size
 
@@ -80,9 +81,9 @@ class Wire:
         await (self._sent() if is_writing else self.exchange())
 
     async def exchange(self) -> None:
-        """Hand the server what libpq has written, and hand libpq a slice of what the server sends, once it does.
+        """Send what libpq has written, and give libpq the next slice of what the server sends.
 
-        Raises Unreachable: the connection is lost, or the server has sent more than it may.
+        Raises Unreachable: the connection is lost, or the server has sent too much.
         """
         if self._server is None or self._libpq is None:
             await anyio.wait_readable(self._pg.socket)
@@ -90,7 +91,7 @@ class Wire:
         ready = [number for number, events in self._poll.poll(0) if events & POLLIN]
         has_written = self._unsent or self._libpq.fileno() in ready
         is_sent = not has_written or self._pump(self._server, self._libpq)
-        if self._number in ready:  # libpq has not read all that it was given: of TLS it reads one record at a time
+        if self._number in ready:  # libpq has not read everything yet: of TLS it reads one record at a time
             await checkpoint()
             return
         await (anyio.wait_readable(self._server) if is_sent else either(self._server.fileno()))
@@ -108,7 +109,7 @@ class Wire:
                 self._libpq.shutdown(socket.SHUT_WR)
 
     def leave(self) -> socket.socket | None:
-        """Have libpq say good-bye and close. Return the socket that leads to the server; None: libpq has it itself."""
+        """Have libpq say goodbye and close. Return the socket to the server; None: libpq has it."""
         has_another = self._found() is not None and not self._is_between()
         if has_another or self._server is None or self._libpq is None:
             self._close()
@@ -120,11 +121,11 @@ class Wire:
         return left
 
     def _is_between(self) -> bool:
-        """Whether libpq has our socket. It connects another one if it tries again without TLS."""
+        """Whether libpq has our socket. It connects a new one if it tries again without TLS."""
         return self._found() == self._place
 
     def _found(self) -> tuple[int, int] | None:
-        """Return what tells libpq's socket from others; None: it has closed it."""
+        """Return what identifies libpq's socket; None: it is closed."""
         try:
             found = os.fstat(self._pg.socket)
         except Exception:  # noqa: BLE001 - psycopg says it in its own way
@@ -151,7 +152,7 @@ class Wire:
         self._poll.register(self._libpq, POLLIN)
 
     def _pump(self, server: socket.socket, libpq: socket.socket) -> bool:
-        """Hand on what libpq has written. Whether that is all on its way."""
+        """Pass on what libpq has written. Returns whether all of it was sent."""
         try:
             while True:
                 self._unsent = self._unsent or libpq.recv(_WRITTEN)
@@ -160,12 +161,12 @@ class Wire:
                 self._unsent = self._unsent[server.send(self._unsent) :]
         except BlockingIOError:
             return not self._unsent
-        except OSError:  # nobody is there any more: what can still be read says why
+        except OSError:  # the server is gone: what can still be read says why
             self._unsent = b""
             return True
 
     async def _sent(self) -> None:
-        """Return once the server has been handed what libpq has written."""
+        """Return once the server has received what libpq has written."""
         while self._server is not None and self._libpq is not None and not self._pump(self._server, self._libpq):
             await anyio.wait_writable(self._server)
         await checkpoint()
