@@ -1,7 +1,7 @@
-"""Jobs of an APScheduler 3 become jobs of a store of ours: all are judged first, and a second time changes nothing.
+"""Jobs of an APScheduler 3 become jobs of our store. All are judged first, and a repetition changes nothing.
 
-Offers `WithJobs`, the command `import` with the word `apscheduler`. It runs no job, and unpickles nothing by itself: a
-job store of APScheduler is read by APScheduler. Lives on the main thread of a command.
+Offers `WithJobs`, the command `import` with the word `apscheduler`. Runs no job and unpickles nothing: APScheduler
+reads its own job stores. Runs on the main thread of a command.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The fields of a CronTrigger as a cron expression of ours. They differ in their days, and nowhere else.
+"""The fields of a CronTrigger as our cron expression. Only days differ.
 
-APScheduler counts weekdays from Monday = 0 and wants day and weekday both to match. Here 0 is Sunday, and either is
-enough unless one begins with a star.
+APScheduler counts weekdays from Monday = 0, and day and weekday must both match. Here 0 is Sunday, and either is enough
+unless one begins with a star.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _POSITION: Final = re.compile(r"(1st|2nd|3rd|4th|5th|last) +([a-z]{3})")
 _STEPS: Final = re.compile(r"(\*|[0-6])(?:-([0-6]))?(?:/([0-9]+))?")
 _RANGE: Final = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?")
 _WEEKS: Final = {"1-7": 1, "8-14": 2, "15-21": 3, "22-28": 4}
-"""Days of the month among which each weekday comes once."""
+"""Days of the month that contain each weekday once."""
 
 
 def expression_of(fields: Mapping[str, str], jitter: int = 0) -> str:
-    """Write the expression. `jitter`, in seconds, becomes a range of seconds out of which the job's id takes one.
+    """Write the expression. `jitter`, in seconds, becomes a range of seconds from which the job's id takes one.
 
     Raises NotCarried for what has no counterpart.
     """
@@ -49,7 +49,6 @@ def _second(text: str, jitter: int) -> str:
 
 
 def _days(day: str, weekday: str) -> tuple[str, str]:
-    """Write day of month and day of week."""
     dates = [each for each in day.split(",") if not _POSITION.fullmatch(each)]
     positions = [_position(*found.groups()) for each in day.split(",") if (found := _POSITION.fullmatch(each))]
     dates = sorted(("L" if each == "last" else each for each in dates), key=lambda text: not text.startswith("*"))
@@ -71,7 +70,7 @@ def _position(which: str, weekday: str) -> str:
 
 
 def _nth(day: str, weekdays: Iterable[str], said: str) -> str:
-    """Write weekdays among the first seven days of the month, or the second: then each comes once."""
+    """Write weekdays within a week of the month, which has each once."""
     if day not in _WEEKS:
         raise NotCarried(
             f"day={day} and day_of_week={said} must both match there; here either is enough. "
@@ -81,7 +80,6 @@ def _nth(day: str, weekdays: Iterable[str], said: str) -> str:
 
 
 def _weekdays(parts: Iterable[str]) -> list[str]:
-    """Name the weekdays one by one, in the order of the week."""
     found: set[int] = set()
     for part in parts:
         if named := _RANGE.fullmatch(part):
@@ -98,7 +96,7 @@ def _weekdays(parts: Iterable[str]) -> list[str]:
 
 
 def _joined(weekdays: list[str]) -> list[str]:
-    """Write days that follow each other as a range: mon, tue, wed as mon-wed."""
+    """Write successive days as a range: mon, tue, wed as mon-wed."""
     runs: list[list[str]] = []
     for each in weekdays:
         if runs and _NAMES.index(each) == _NAMES.index(runs[-1][-1]) + 1:

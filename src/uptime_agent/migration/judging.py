@@ -1,6 +1,6 @@
 """All jobs are judged before any is stored: each is added to a scheduler in memory whose clock stands still.
 
-So what is refused is what `Scheduler.add` refuses, the rows are those that a scheduler writes, and nothing runs.
+So `Scheduler.add` itself refuses them, a scheduler writes the rows, and nothing runs.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Tasks = Mapping[str, Callable[..., Any]]
 
 @frozen(kw_only=True)
 class Judged:
-    """A job as it will be stored: its `row`, and `state` if it is known when it runs next. Or `why` it will not be.
+    """A job to be stored: its `row`, and a `state` if its next run is known. Or `why` it cannot be stored.
 
-    `remarks`: what is not quite the same.
+    `remarks`: small differences.
     """
 
     id: str
@@ -44,9 +44,9 @@ class Judged:
 
 
 async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> list[Judged]:
-    """Judge jobs, in their order. `tasks`: names that are chosen for functions; the others are called "module.name".
+    """Judge jobs, in order. `tasks`: chosen names of functions; others are called "module.name".
 
-    It knows the time by `imported.ended`, so that the same jobs are judged alike.
+    `imported.ended` is the time, so that equal jobs are judged alike.
     """
     store = MemoryStore()
     scheduler = Scheduler(store=store, clock=ManualClock(imported.ended), audit=None)
@@ -66,7 +66,7 @@ async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> li
 
 
 def _added(scheduler: Scheduler, job: OldJob, imported: Imported, tasks: Tasks) -> Judged:
-    """Add a job where nothing runs. Raises what keeps it from being carried over."""
+    """Add a job where nothing runs. Raises why it cannot be carried over."""
     if job.why is not None:
         raise NotCarried(job.why)
     schedule = schedule_of(job.trigger, imported, is_kept=job.is_kept)
@@ -98,7 +98,7 @@ def _refuse_what_is_over(schedule: Schedule, now: datetime) -> None:
 
 
 def _task_of(scheduler: Scheduler, job: OldJob, tasks: Tasks) -> str:
-    """Name the function of a job in the store. Raises NotCarried, or InvalidJob for a name that cannot be one."""
+    """Name the function of a job in the store. Raises NotCarried, or InvalidJob for an impossible name."""
     chosen = next((name for name, func in tasks.items() if func == job.func), None)
     if chosen is not None:
         return chosen
@@ -112,13 +112,13 @@ def _task_of(scheduler: Scheduler, job: OldJob, tasks: Tasks) -> str:
 
 
 def _name_of(job: OldJob) -> str | None:
-    """The name that somebody has given a job; that of its function is none."""
+    """The name that a person gave to a job; that of its function is none."""
     of_function = (job.reference or "").rpartition(":")[2]
     return None if job.name in {of_function, getattr(job.func, "__name__", None)} else job.name
 
 
 def _state(job: OldJob, schedule: Schedule) -> StoredState | None:
-    """When the job runs next, as a store says it; None: when its schedule says."""
+    """When the job runs next, for the store; None: when its schedule says."""
     if job.next_run is None:
         return None
     at = job.next_run.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""The jobs of an APScheduler 3, as plain values: those in its job stores, and those that wait for its start."""
+"""The jobs of an APScheduler 3 as plain values, from its job stores and from its list of pending ones."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ _RANDOM_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Unread(Exception):
-    """The object that the operator names is no scheduler of APScheduler 3; the message says what it is."""
+    """The named object is no scheduler of APScheduler 3; the message says what it is."""
 
 
 @frozen(kw_only=True)
 class OldJob:
-    """A job as APScheduler knows it. `reference`: where its function is found, as "module:name"; None: nowhere.
+    """A job in APScheduler. `reference`: of its function, as "module:name"; None: it has none.
 
-    `next_run`: when it was to run next; None: when its trigger says. `is_kept`: it is in a
-    job store that outlives the process. `is_random`: each process gives it another id.
-    `why`: why it cannot be read; then only `id` means anything.
+    `next_run`: its next run; None: as its trigger says. `is_kept`: its job store outlives the process. `is_random`: its
+    id differs in each process. `why`: why it is unreadable; then only `id` counts.
     """
 
     id: str
@@ -35,7 +34,7 @@ class OldJob:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = {}
     grace: float | None = 1
-    """Seconds; None: however late."""
+    """Seconds; None: without a bound."""
     coalesce: bool = True
     max_instances: int = 1
     executor: str = "default"
@@ -47,9 +46,9 @@ class OldJob:
 
 
 def read_jobs(scheduler: object) -> list[OldJob]:
-    """Read the jobs of a scheduler that is not started, or that its program has started: then it is paused.
+    """Read the jobs of a scheduler. A scheduler that its program has started is paused.
 
-    Nothing in its job stores changes. Raises Unread for what is no scheduler of APScheduler 3.
+    Its job stores do not change. Raises Unread for another object.
     """
     if not isinstance(scheduler, BaseScheduler):
         msg = f"it is {scheduler!r:.100}, no scheduler of APScheduler 3"
@@ -57,7 +56,7 @@ def read_jobs(scheduler: object) -> list[OldJob]:
     if scheduler.state == STATE_RUNNING:
         scheduler.pause()
     found: dict[tuple[str, str], OldJob] = {}
-    for alias, store in scheduler._jobstores.items():  # noqa: SLF001 - there is no public way to one that is not started
+    for alias, store in scheduler._jobstores.items():  # noqa: SLF001 - a scheduler that is not started has no public way to it
         for job in _stored(scheduler, alias, store):
             found[alias, job.id] = job
     for job, alias, replaces in scheduler._pending_jobs:  # noqa: SLF001 - as above
@@ -70,7 +69,7 @@ def read_jobs(scheduler: object) -> list[OldJob]:
 
 
 def _stored(scheduler: Any, alias: str, store: Any) -> Iterator[OldJob]:
-    """Read the jobs of a job store. APScheduler deletes what it cannot restore: here that is told, and stays."""
+    """Read the jobs of a job store. A broken job, which APScheduler would delete, is told and stays."""
     if hasattr(store, "_reconstitute_job"):
         store._reconstitute_job = _restoring(store._reconstitute_job)  # noqa: SLF001 - the only place to stop it
     is_closed = scheduler.state == STATE_STOPPED
@@ -88,7 +87,7 @@ def _stored(scheduler: Any, alias: str, store: Any) -> Iterator[OldJob]:
 
 
 class _Broken:
-    """Stands for a job that cannot be restored, as far as APScheduler looks at it."""
+    """A placeholder for a job that cannot be restored."""
 
     next_run_time = None
 
@@ -107,7 +106,7 @@ def _restoring(restore: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _read(job: Any, scheduler: Any, *, is_kept: bool) -> OldJob:
-    """Read a job. What one that waits for the start does not say, the scheduler says for all."""
+    """Read a job. A job that waits for the start takes the scheduler's defaults."""
     defaults = scheduler._job_defaults  # noqa: SLF001 - what add_job leaves open until the start
     next_run = getattr(job, "next_run_time", _NOT_SAID)
     return OldJob(
@@ -133,7 +132,7 @@ _NOT_SAID: Final = object()
 
 
 def _with_lasting_ids(jobs: Iterator[OldJob] | Any) -> list[OldJob]:
-    """Name jobs whose ids are random after their functions: the second import has to find those of the first."""
+    """Name jobs with random ids after their functions: a second import must find them."""
     named: list[OldJob] = []
     taken = {each.id for each in jobs if not each.is_random}
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Three options of APScheduler, about late and overlapping starts, as options of `Scheduler.add`."""
+"""Options of APScheduler for late and overlapping starts, as options of `Scheduler.add`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .old_job import OldJob
 from .refusal import NotCarried
 
 _SHORTEST_DAY: Final = 82_800.0
-"""Seconds between two slots of a Calendar: an hour less than a day, where clocks are set forward."""
+"""Seconds between two ticks of a Calendar: a day that is an hour short, as clocks go forward."""
 
 _MINUTE: Final = 60.0
 _WITHOUT_SECONDS: Final = 5
-"""Fields of a cron expression that comes once a minute at most."""
+"""Fields of a cron expression without seconds."""
 
 
 def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:
-    """Translate the options that a job does not share with our defaults. Raises NotCarried."""
+    """Translate the options that differ from our defaults. Raises NotCarried."""
     found = _late(job, schedule)
     if job.max_instances > 1:
         found |= {"overlap": Overlap.ALLOW, "max_running": job.max_instances}
@@ -28,13 +28,13 @@ def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:
 
 
 def _late(job: OldJob, schedule: Schedule) -> dict[str, Any]:
-    """Say which late starts run. Without coalescing APScheduler runs each that is within the grace."""
+    """Say which late starts run. Without coalescing APScheduler runs each within the grace."""
     grace = job.grace
     if grace is None:
         return {} if job.coalesce else {"missed": Missed.ALL}
     if job.coalesce or grace <= _spacing(schedule):  # of starts so far apart no two are within the grace
         return {"missed": Missed.SKIP, "grace": grace}
-    inner = getattr(schedule, "schedule", schedule)  # of one that is bounded
+    inner = getattr(schedule, "schedule", schedule)  # without its bounds
     if isinstance(inner, Every) and not inner.jitter:
         within = timedelta(seconds=grace) // inner.interval
         return {"missed": Missed.ALL, "catch_up": within}
@@ -45,7 +45,7 @@ def _late(job: OldJob, schedule: Schedule) -> dict[str, Any]:
 
 
 def _spacing(schedule: Schedule) -> float:
-    """Seconds that at least lie between two starts."""
+    """The least seconds between two starts."""
     match schedule:
         case Every():
             return (schedule.interval - schedule.jitter).total_seconds()
@@ -61,7 +61,7 @@ def _spacing(schedule: Schedule) -> float:
 
 
 def _spacing_together(parts: Any) -> float:
-    """Seconds between starts of several schedules. Whole minutes are a minute apart, or one start."""
+    """Seconds between starts of several schedules. Whole minutes are at least a minute apart, or one start."""
     if len(parts) == 1 and parts[0] is not None:
         return _spacing(parts[0])
     return min((_spacing(each) if isinstance(each, Cron) else 0.0 for each in parts), default=0.0)

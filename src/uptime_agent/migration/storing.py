@@ -1,4 +1,4 @@
-"""Judged jobs go into a store. Rows that are as they should be are not touched: a second import changes nothing."""
+"""Judged jobs go into a store. Rows that are right stay untouched: a repetition changes nothing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Became = Literal["new", "changed", "unchanged"]
 
 
 def stored(store: Store, jobs: Sequence[Judged], now_us: int) -> dict[str, Became]:
-    """Put the rows of jobs that have one, and say what each did to the store. The store is opened, and closed again.
+    """Store the rows of jobs that have one, and say what each changed. Opens and closes the store.
 
-    A job that is there already keeps its pause, its counts and its next start. Raises StoreError.
+    An existing job keeps its pause, counts and next start. Raises StoreError.
     """
     store.open(now_us, _unheard)
     try:
@@ -54,4 +54,4 @@ def _paused_as(present: StoredJob, row: StoredJob) -> StoredJob:
 
 
 def _unheard() -> None:
-    """Take no notice of changes by others: nothing is kept of what was read."""
+    """Ignore changes by others: nothing that was read is kept."""

@@ -1,4 +1,4 @@
-"""Triggers of APScheduler as schedules of ours: the same starts, or a refusal that says what to do by hand."""
+"""Triggers of APScheduler as our schedules: the same starts, or a refusal with advice."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _IN_EVERY_MONTH: Final = 28
 
 @define
 class Imported:
-    """The moments between which the user's program was imported, and `remarks`: what is not quite the same.
+    """The instants before and after the program's import, and `remarks`: small differences.
 
-    An interval without a start_date begins to count in this time, and another time in the next process.
+    An interval without a start_date counts from an instant between them, and from another in the next process.
     """
 
     began: datetime
@@ -35,14 +35,14 @@ class Imported:
     remarks: list[str] = Factory(list)
 
     def today(self, tz: tzinfo) -> date:
-        """Return which day it was there."""
+        """Return the day of the import there."""
         return self.ended.astimezone(tz).date()
 
 
 def schedule_of(trigger: Any, imported: Imported, *, is_kept: bool = False) -> Schedule:
-    """Translate a trigger. `is_kept`: it is out of a job store, and was not made just now.
+    """Translate a trigger. `is_kept`: it comes from a job store and is older.
 
-    Raises NotCarried, or the ScheduleError of a schedule that cannot be.
+    Raises NotCarried, or ScheduleError.
     """
     match trigger:
         case IntervalTrigger():
@@ -72,7 +72,7 @@ def schedule_of(trigger: Any, imported: Imported, *, is_kept: bool = False) -> S
 
 def _interval(trigger: Any, imported: Imported) -> Schedule:
     start, interval, jitter = trigger.start_date, trigger.interval, trigger.jitter or 0
-    if imported.began <= start - interval <= imported.ended:  # nobody has said when it begins
+    if imported.began <= start - interval <= imported.ended:  # its beginning is not set
         return _ended(Every(interval, jitter=jitter), trigger)
     schedule = Every(interval, anchor=start, jitter=jitter)
     if start - interval <= imported.ended:  # the grid has no slot between now and then
@@ -81,7 +81,7 @@ def _interval(trigger: Any, imported: Imported) -> Schedule:
 
 
 def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
-    """Let it have no start before start_date, if that is still to come, and none after end_date."""
+    """Bound it by start_date, if that is still to come, and by end_date."""
     start = trigger.start_date
     if start is not None and start > imported.ended:
         schedule = schedule.between(start)
@@ -89,7 +89,7 @@ def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
 
 
 def _ended(schedule: Schedule, trigger: Any) -> Schedule:
-    """Let it have no start after end_date, which may be one."""
+    """Bound it by end_date, inclusive."""
     return schedule if trigger.end_date is None else schedule.between(None, trigger.end_date + _MOMENT)
 
 
@@ -119,12 +119,12 @@ def _time_of(trigger: Any) -> time:
 
 
 def _until(schedule: Schedule, end: date | None, tz: tzinfo) -> Schedule:
-    """Let it have no start after that day."""
+    """Bound it by that day, inclusive."""
     if end is None:
         return schedule
     return schedule.between(None, datetime.combine(end + timedelta(days=1), time(), tz).astimezone(UTC))
 
 
 def _zone(tz: Any) -> str:
-    """Name a zone of zoneinfo or of pytz. Of another one the name is what it calls itself, which may be no zone."""
+    """Name a zone of zoneinfo or pytz. Of others the name is their text, which may be no zone."""
     return str(getattr(tz, "key", None) or getattr(tz, "zone", None) or tz)

@@ -37,6 +37,7 @@ READ = (
     "uptime_agent/heartbeat",
     "uptime_agent/imports",
     "uptime_agent/libpq",
+    "uptime_agent/migration",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
