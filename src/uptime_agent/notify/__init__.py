@@ -1,8 +1,7 @@
-"""Notifications: what people are told of incidents, over which channels, and how that survives whatever happens.
+"""Notifications: what people are told of incidents, over which channels, whatever happens meanwhile.
 
-Offers `Outbox`, which makes a stored job of each message, `Delivery`, the task of these jobs, the rules by which they
-go, and the kinds of channel. Does not know when a target is down, what a configuration looks like, or who shows what
-becomes of a message. Lives on the event loop.
+Offers `Outbox`, which makes a stored job of each message, `Delivery`, the task of these jobs, rules of pace, and kinds
+of channel. Judges no target and reads no file. Lives on the event loop.
 """
 
 from __future__ import annotations

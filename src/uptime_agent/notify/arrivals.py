@@ -1,4 +1,4 @@
-"""Messages whose jobs an earlier process has left, or another agent, where several share a store."""
+"""Messages whose jobs come from an earlier process or another node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .entries import PREFIX, TASK, Entries, Entry, job_id
 
 
 class Arrivals:
-    """The jobs of messages as they come to us, and go. `say` is told of those that hold no message."""
+    """The jobs of messages, as they come and go. `say` is told of jobs without a message."""
 
     def __init__(self, scheduler: Scheduler, entries: Entries, digests: Digests, say: Callable[[str], None]) -> None:
         self._scheduler = scheduler
@@ -23,7 +23,7 @@ class Arrivals:
         self._sent: list[Entry] = []
 
     def take_up(self) -> list[Entry]:
-        """Put the messages that have come since into the entries, and take those out that another agent has now."""
+        """Put new messages into the entries, and remove messages that another node has now."""
         for entry in self._entries.all():
             if not entry.job.is_ours:
                 self._entries.discard(entry)
@@ -32,19 +32,19 @@ class Arrivals:
         return [entry for entry in map(self._entry_of, new) if entry is not None]
 
     def sent(self) -> list[Entry]:
-        """Return those of them that went out in a digest, as their jobs are still to say. Once each."""
+        """Return messages that went out in a digest and whose jobs must still say so. Once each."""
         sent, self._sent = self._sent, []
         return sent
 
     def may_come(self, key: str) -> bool:
-        """Whether there is a job of that message, whoever has it: then somebody has told, or tells, of its incident."""
+        """Whether a job of that message exists on any node: its incident is told or was."""
         try:
             return self._scheduler.get(job_id(key)) is not None
         except JobNotFound:
             return False
 
     def is_coming(self, key: str, again: datetime) -> bool:
-        """Whether another agent has left the message of that key to us, and it is not in the entries yet.
+        """Whether another node has left the message of that key to us, and it is not in the entries yet.
 
         Then its job starts again at that instant.
         """
@@ -58,7 +58,7 @@ class Arrivals:
         return True
 
     def _entry_of(self, job: Job) -> Entry | None:
-        """Read the entry of a job; None: it holds nothing to be sent."""
+        """Read the entry of a job; None: it holds nothing to send."""
         try:
             values, *digest = job.args
             message = message_of(values)

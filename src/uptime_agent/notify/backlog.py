@@ -1,4 +1,4 @@
-"""The backlog: which channels leave messages lying that they should have taken."""
+"""The backlog: channels that leave messages lying."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .entries import SOON, Entries, Entry, instant_of
 
 
 class Backlog:
-    """The messages that channels leave lying. `failing`: those that did not take what they were given last."""
+    """The messages that channels leave lying. `failing`: channels that refused their last message."""
 
     def __init__(self, entries: Entries, failing: Collection[str]) -> None:
         self._entries = entries
@@ -16,11 +16,11 @@ class Backlog:
         self._have_taken: set[str] = set()
 
     def taken(self, channel: str) -> None:
-        """Take note that the channel has taken a message."""
+        """Note that the channel has taken a message."""
         self._have_taken.add(channel)
 
     def stuck(self, channels: Collection[str], now: float) -> dict[str, bool]:
-        """Whether each channel has taken nothing since the last call, though there was something for it."""
+        """Whether each channel took nothing since the last call, though a message waited."""
         have_taken, self._have_taken = self._have_taken, set()
         return {name: name not in have_taken and self._is_stuck(name, now) for name in channels}
 
@@ -28,7 +28,7 @@ class Backlog:
         return any(self._is_lying(entry, now) for entry in self._entries.of_channel(channel))
 
     def _is_lying(self, entry: Entry, now: float) -> bool:
-        """Whether a message may be sent, and waits for its channel: not for a turn that the channel's rate gives it."""
+        """Whether a message may be sent and waits for its channel, not for a turn of the channel's rate."""
         if not self._entries.is_ready(entry, now):
             return False
         next_start = entry.job.next_start

@@ -1,12 +1,12 @@
 """The delivery of one message: the task of all jobs of the outbox.
 
-    what an earlier process has left is not known yet          -> waits
+    the messages of an earlier process are not read yet        -> waits
     settled meanwhile? too old? no channel any more?           -> said as the result, and the job ends
     not its turn, for the channel's rate                       -> another start of the job when it is
     alone or with others in a digest                           -> sent
     not taken                                                  -> the run fails, and is tried again with backoff
 
-The channel's own limit is held meanwhile, so that no channel waits for another, and no check for any of them.
+It holds a unit of the channel's own limit, so that no channel waits for another, and no check for a channel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_REST: Final = 3_600.0
 
 @frozen(kw_only=True)
 class Way:
-    """A channel as it is used: at most `timeout` seconds for one notification, and at most at that rate."""
+    """A channel in use: at most `timeout` seconds for a notification, and a rate."""
 
     channel: Channel
     timeout: float = 10.0
@@ -38,7 +38,7 @@ class Way:
 
 
 class Delivery:
-    """Delivers messages over channels. `clean` masks secrets in what is stored of a failure."""
+    """Delivers messages over channels. `clean` masks secrets in stored failures."""
 
     def __init__(
         self, outbox: Outbox, ways: Mapping[str, Way], means: Means, clean: Callable[[str], str] = str
@@ -49,11 +49,11 @@ class Delivery:
         self._clean = clean
         self._turns = {name: Turns(way.rate) for name, way in ways.items()}
         self._turn_of: dict[str, float] = {}
-        """Turns that have been taken by messages that wait for them, by key; by the clock that is never set."""
+        """Turns of messages that wait for them, by key, on the clock that is never set."""
         self._rest_until: dict[str, float] = {}
 
     def follow(self, ways: Mapping[str, Way]) -> None:
-        """Send over these channels from now on. One whose rate is as before keeps its turns."""
+        """Send over these channels from now on. A channel with an unchanged rate keeps its turns."""
         self._turns = {
             name: self._turns[name] if name in self._ways and self._ways[name].rate == way.rate else Turns(way.rate)
             for name, way in ways.items()
@@ -61,9 +61,9 @@ class Delivery:
         self._ways = ways
 
     async def run(self, values: Any, _digest: str | None = None) -> dict[str, Any]:
-        """Deliver the message that a job holds: what became of it. Raises Undelivered: it is to be tried again.
+        """Deliver the message of a job, and return the result. Raises Undelivered to be tried again.
 
-        `_digest`: the one in which it has gone out already, which the outbox has read.
+        `_digest`: the digest in which it has gone out; the outbox reads it.
         """
         await self._outbox.has_begun()
         try:
@@ -90,13 +90,13 @@ class Delivery:
         return {"delivery": DELIVERED, **about, **await self._send(found, self._ways[found.channel])}
 
     def _why_not(self, message: Message) -> str | None:
-        """Why a message is not sent any more. None: it is."""
+        """Why a message is not sent any more. None: it is sent."""
         rules = self._outbox.rules
         expiry = rules.expiry
         if message.kind is MessageKind.REMINDER:
             if rules.reminders is None or not self._outbox.is_told(message):
                 return NEEDLESS
-            if not self._outbox.is_checked(message.target):  # nobody knows whether it still is as it was
+            if not self._outbox.is_checked(message.target):  # its target may have changed meanwhile
                 return NEEDLESS
             expiry = min(expiry, rules.reminders)
         return "expired" if self._means.clock.wall() - message.at > expiry else None
@@ -112,7 +112,7 @@ class Delivery:
         return told | ({} if remark is None else {"remark": self._clean(remark)})
 
     def _wait(self, message: Message) -> float:
-        """Seconds until the message's turn, which is taken, or until the end of a rest that was asked for."""
+        """Seconds until the message's turn, which is taken, or until the end of a requested rest."""
         now = self._means.clock.monotonic()
         turn = self._turn_of.pop(message.key, None)
         turn = self._turns[message.channel].take(now) if turn is None else turn
@@ -132,9 +132,9 @@ class Delivery:
 
 
 async def sent(notification: Notification, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
-    """Send a notification within the channel's time: the channel's remark, if it has one.
+    """Send a notification within the channel's time. Returns the channel's remark, if any.
 
-    Whatever goes wrong is Undelivered, in words without secrets, and without what it came from.
+    Any error becomes Undelivered, in words without secrets, and without its cause.
     """
     try:
         with anyio.fail_after(way.timeout):
@@ -149,7 +149,7 @@ async def sent(notification: Notification, way: Way, means: Means, clean: Callab
 
 
 async def sent_test(name: str, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
-    """Send a test message over a channel: its remark, if it has one. Raises Undelivered."""
+    """Send a test message over a channel. Returns its remark. Raises Undelivered."""
     now = means.clock.wall()
     message = Message(
         kind=MessageKind.TEST,

@@ -1,8 +1,8 @@
-"""Messages that went out in the digest of another one, until their jobs have said so in history.
+"""Messages that went out in another one's digest, until their jobs have recorded it.
 
-One run sends a digest, and its end settles all messages in it. So they are marked in the transaction that records that
-end: their jobs' arguments name the digest from then on. A process that finds such a job sends nothing: it lets the job
-say that it is done. Lives on the loop, in calls of the outbox.
+One run sends a digest, and its end settles all messages in it. The transaction that records that end also marks their
+jobs: their arguments name the digest. A later process sends nothing for such a job, and lets it end. Lives on the loop,
+in calls of the outbox.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ class _Sent:
 
 
 class Digests:
-    """The messages, by their jobs, and the key of the digest of each."""
+    """The messages by job, and the digest of each."""
 
     def __init__(self) -> None:
         self._sent: dict[str, _Sent] = {}
 
     def put(self, entry: Entry, digest: str) -> None:
-        """Take in a message that has gone out in that digest, as nothing but this process knows."""
+        """Note a message that has gone out in that digest, which only this process knows."""
         self._sent[entry.job.id] = _Sent(entry.job, digest, entry.message)
 
     def take_up(self, job: Job, digest: str) -> None:
-        """Take in a job of an earlier process that names its digest."""
+        """Note a job of an earlier process that names its digest."""
         self._sent[job.id] = _Sent(job, digest, None)
 
     def mark(self, digest: object) -> None:
-        """Have the jobs of its messages name the digest. Call it while the end of the run that sent it is told."""
+        """Have the jobs of its messages name the digest. Call it while the end of the sending run is told."""
         for sent in list(self._sent.values()):
             if sent.digest == digest and sent.message is not None:
                 with suppress(JobNotFound):
@@ -48,16 +48,16 @@ class Digests:
                 self.take_up(sent.job, sent.digest)
 
     def has(self, id: str) -> bool:
-        """Whether the job of that id is that of a message that went out in a digest."""
+        """Whether the message of that job went out in a digest."""
         return id in self._sent
 
     def digest_of(self, key: str) -> str | None:
-        """The key of the digest in which the message of that key went out. None: in none."""
+        """The key of the digest of the message of that key. None: it was in none."""
         sent = self._sent.get(job_id(key))
         return None if sent is None else sent.digest
 
     def end(self, id: str) -> None:
-        """Let the job of that id go, if it is one of these: it has said what it had to."""
+        """Forget that job: it has ended."""
         sent = self._sent.pop(id, None)
         if sent is not None:
             sent.job.remove()

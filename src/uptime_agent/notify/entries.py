@@ -1,4 +1,4 @@
-"""The entries of the outbox: messages that are not settled, found by key, job, target and channel."""
+"""The entries of the outbox: unsettled messages, by key, job, target and channel."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ TASK: Final = "notify"
 """The name of the task, and the tag of its jobs."""
 
 PREFIX: Final = "notify:"
-"""The beginning of the ids of their jobs. No target is called so."""
+"""The beginning of their jobs' ids. No target has such a name."""
 
 NEVER: Final = timedelta(days=36_500)
-"""The time from now to the schedule of each job, which no message waits for: it is due when it is told to be."""
+"""The time to the schedule of each job, which comes never: the outbox starts it."""
 
 SOON: Final = timedelta(days=3_650)
-"""What is due later than that waits to be told."""
+"""A job that is due later waits for the outbox."""
 
 
 @define(eq=False)
 class Entry:
-    """A message that is not settled yet, and its job."""
+    """An unsettled message and its job."""
 
     message: Message
     job: Job
@@ -38,7 +38,7 @@ class Entry:
 
 
 class Entries:
-    """The entries, in the order in which they came."""
+    """The entries, in order of arrival."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, Entry] = {}
@@ -85,22 +85,22 @@ class Entries:
         return list(self._by_channel.get(channel, {}).values())
 
     def open_of(self, target: str) -> list[Entry]:
-        """The ends of incidents of the target that have not come yet, one for each channel."""
+        """The resolved messages of the target's open incidents, one for each channel."""
         entries = self.of_target(target)
         return [each for each in entries if each.kind is MessageKind.RESOLVED and each.message.ended is None]
 
     def trigger_of(self, message: Message) -> Entry | None:
-        """The trigger of the message's incident, for the same channel. None: it is settled."""
+        """The trigger of the message's incident on the same channel. None: it is settled."""
         return self.find(evolve(message, kind=MessageKind.TRIGGER, number=0).key)
 
     def is_ready(self, entry: Entry, now: float) -> bool:
-        """Whether a message may be sent: its time has come, and the end of an incident comes after its beginning."""
+        """Whether a message may be sent: its time has come, and the end of an incident follows its beginning."""
         return self.wait(entry, now) == 0
 
     def wait(self, entry: Entry, now: float) -> float | None:
-        """Seconds until a message may be sent. None: it waits for something else than its time.
+        """Seconds until a message may be sent. None: it waits for another event.
 
-        One that arose later than `now` did so before the clock was set back: it is held for no digest any more.
+        A message from after `now` precedes a clock that was set back: no digest holds it any more.
         """
         message = entry.message
         match entry.kind:
@@ -129,10 +129,10 @@ def is_same(one: Message, other: Message) -> bool:
 
 
 def waits_to_be_told(job: Job, now: float) -> bool:
-    """Whether the job of a message starts at no time that anybody has set. `now`: UTC seconds."""
+    """Whether the job of a message waits for the outbox. `now`: UTC seconds."""
     return job.next_start is None or job.next_start > instant_of(now) + SOON
 
 
 def instant_of(seconds: float) -> datetime:
-    """The instant so many UTC seconds after 1970."""
+    """The instant of UTC seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""The jobs of messages: a stored one-shot job each, made, changed and started as the outbox says."""
+"""The jobs of messages: a stored one-shot job each, made, changed and started for the outbox."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from .entries import NEVER, TASK, Entries, Entry, instant_of, job_id
 
 RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
 PRIORITY: Final = 6
-"""Steps by which a message goes before a check that waits for room: it is what the checks are for."""
+"""Steps by which a message precedes a check that waits for room: checks exist for messages."""
 
 
 class MessageJobs:
-    """The jobs of all entries. `now`: UTC seconds since 1970. `unstored`: the name of what no store holds messages
-    about.
-    """
+    """The jobs of all entries. `now`: UTC seconds since 1970. `unstored`: the name whose messages are never stored."""
 
     def __init__(
         self, scheduler: Scheduler, entries: Entries, now: Callable[[], float], unstored: str | None = None
@@ -31,9 +29,9 @@ class MessageJobs:
         self._unstored = unstored
 
     def add(self, message: Message, due: float | None) -> None:
-        """Make the entry and the job of a message, due at `due`; None: it waits to be told when.
+        """Make the entry and the job of a message, due at `due`; None: the outbox starts it later.
 
-        A scheduler that has been told to stop takes no job: the next process finds in history what is to be told.
+        A stopping scheduler takes no job: the next process finds in history what to tell.
         """
         with suppress(AlreadyStopped):
             self._add(message, due)
@@ -58,7 +56,7 @@ class MessageJobs:
             job.set_next_start(instant_of(due))
 
     def become(self, entry: Entry, message: Message) -> None:
-        """Change a message that waits, here and in its job."""
+        """Change a waiting message, here and in its job."""
         entry.message = message
         entry.job.update(args=(message.values(),))
 

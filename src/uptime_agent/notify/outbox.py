@@ -1,13 +1,13 @@
-"""The outbox: each message is a stored one-shot job, and those that wait are what is known of open incidents.
+"""The outbox: each message is a stored one-shot job, and waiting messages tell which incidents are open.
 
     Opened -> trigger, due at once
               resolved, due in a hundred years: as long as it waits, its incident is open
               reminder-1, due when its time has come
     Closed -> the reminder goes; resolved is due once the trigger is settled, which may be long ago
 
-All of this is asked for while the end of a check is told. So it is in the transaction that stores that end: a process
-that dies leaves both or neither. What a channel has taken, what expired, or what has no channel any more, is *settled*:
-its job ends. Lives on the loop, in calls of the scheduler's listeners.
+All of this happens while the end of a check is told, so it is in the transaction that stores that end. A process that
+dies leaves both or neither. A message is *settled* when its channel took it, when it expired, or when its channel is
+gone: its job ends. Lives on the loop, in calls of the scheduler's listeners.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from .pace import Rules, Window
 logger = getLogger(__name__)
 
 AGAIN: Final = 1.0
-"""Seconds after which a message is tried again whose start has been refused."""
+"""Seconds after which a refused start of a message is tried again."""
 
 RESTED: Final = timedelta(seconds=60)
-"""After so long, a message under which the process has died three times is tried once more."""
+"""After that time a message that was in progress at three crashes is tried once more."""
 
 DELIVERED: Final = "delivered"
 NEEDLESS: Final = "needless"
 NOT_YET: Final = "waits for its turn"
-"""The result of a run after which its message is still to be sent."""
+"""The result of a run whose message is still to be sent."""
 
 
 class Outbox:
-    """The messages that are not settled, and the incidents that are open, by channel.
+    """The unsettled messages and open incidents, by channel.
 
-    `channels`: names of those that there are. `routes`: the channels of each target that there is; None: all. `say` is
-    called with words about what becomes of messages. `clean` masks secrets. `now`: UTC seconds since 1970. `unstored`:
-    the name of what no store holds messages about: our own.
+    `channels`: existing names. `routes`: the channels of each existing target; None: all. `say` gets words about
+    messages. `clean` masks secrets. `now`: UTC seconds since 1970. `unstored`: our own name, whose messages are never
+    stored.
     """
 
     def __init__(
@@ -80,20 +80,20 @@ class Outbox:
         self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
         self._windows = {name: Window(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
-        """Channels that took nothing when they were tried last, and what they said."""
+        """Channels that refused their last message, and their errors."""
         self._backlog = Backlog(self._entries, self._failing)
         self._early: list[News] | None = []
-        """News that have come before `begin`: what was told already stands in jobs that may not have been read."""
+        """News from before `begin`: jobs that were not read yet may have told them."""
         self._begun = anyio.Event()
         self._resting: set[str] = set()
         """Targets that are paused, or in maintenance."""
         self._compared: set[str] = set()
-        """Targets whose open incidents of an earlier process have been compared with how they stand."""
+        """Targets whose earlier incidents were compared with their present status."""
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def hear(self, news: News) -> None:
-        """Take news from the board. What goes wrong here is logged, and hurts nobody who hears after this."""
+        """Take news from the board. Errors are logged here and affect no other listener."""
         if self._early is not None:
             self._early.append(news)
             return
@@ -121,12 +121,14 @@ class Outbox:
             case CheckedAgain(name):
                 self._resting.discard(name)
             case ClockJumped():
-                self._start_ready(self._entries.all())  # what was to be sent at a time that is further away now
+                self._start_ready(self._entries.all())  # messages whose time is further away now
             case _:
                 pass
 
     def listen(self, event: RunEnded | JobFinished) -> None:
-        """Take the end of a run, after which a message is settled, or is tried again; or of a job that should go on."""
+        """Take the end of a run, which settles a message or has it tried again. Or take the end of a job, which may
+        have to go on.
+        """
         entry = self._entries.of_job(event.job_id)
         if entry is None:
             self._digests.end(event.job_id)
@@ -143,8 +145,8 @@ class Outbox:
             self._failed(entry.message.channel, event.error or "")
 
     def _revive(self, entry: Entry) -> None:
-        """Make another job of a message whose job has ended though it is not settled: its last start never ran, because
-        the store has a record of that instant. That is so where a clock was set back.
+        """Make another job for an unsettled message whose job has ended. Its last start never ran, as the store has a
+        record of that instant: a clock was set back.
         """
         self._entries.discard(entry)
         message = entry.message
@@ -152,7 +154,7 @@ class Outbox:
         self._jobs.add(message, self._now() + AGAIN if is_due else None)
 
     def begin(self) -> None:
-        """Take up what an earlier process has left: the store has been read. Then take the news that came before."""
+        """Take up what an earlier process has left, after the store was read; then the news that came before."""
         self.look_around()
         waiting = sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
         if waiting:
@@ -163,7 +165,7 @@ class Outbox:
         self._begun.set()
 
     def look_around(self) -> None:
-        """Take up the messages that are ours by now, and let go of those that another agent has, if any share."""
+        """Take up messages that are now ours, and drop messages that another node has."""
         self._compared.clear()
         for entry in self._arrivals.take_up():
             self._go_on(entry)  # now that all are there: an end waits for its beginning
@@ -171,15 +173,17 @@ class Outbox:
             self._jobs.start_soon(entry)
 
     def is_coming(self, key: str) -> bool:
-        """Whether another agent has left the message of that key to us, and it is not here yet. Then it starts anew."""
+        """Whether another node has left the message of that key to us, and it is not here yet. Then its job starts
+        again.
+        """
         return self._arrivals.is_coming(key, instant_of(self._now() + AGAIN))
 
     async def has_begun(self) -> None:
-        """Return once `begin` has been called: until then nobody knows which messages there are."""
+        """Return once `begin` was called: before that, messages are unknown."""
         await self._begun.wait()
 
     def follow(self, channels: Collection[str], routes: Mapping[str, Collection[str] | None], rules: Rules) -> None:
-        """Go on with these. A channel that is new hears of what is open when its targets are checked next."""
+        """Use these from now on. A new channel hears of open incidents when their targets are checked next."""
         windows = self._windows if rules.digest == self.rules.digest else {}
         self._windows = {name: windows.get(name) or Window(rules.digest) for name in channels}
         self._channels, self._routes, self.rules = channels, routes, rules
@@ -190,32 +194,32 @@ class Outbox:
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def stuck(self) -> dict[str, bool]:
-        """Whether each channel has taken nothing since the last call, though there was something for it."""
+        """Whether each channel took nothing since the last call, though a message waited."""
         return self._backlog.stuck(self._channels, self._now())
 
     def find(self, key: str) -> Message | None:
-        """The message of that key as it is now. None: it is settled, or was never here."""
+        """The present message of that key. None: it is settled, or was never here."""
         entry = self._entries.find(key)
         return None if entry is None else entry.message
 
     def wait(self, key: str) -> float | None:
-        """Seconds until the message of that key may be sent. None: it is told when, or was never here."""
+        """Seconds until the message of that key may be sent. None: it waits for another event, or was never here."""
         entry = self._entries.find(key)
         return None if entry is None else self._entries.wait(entry, self._now())
 
     def is_told(self, message: Message) -> bool:
-        """Whether the trigger of the message's incident has been settled for its channel."""
+        """Whether the trigger of the message's incident is settled for its channel."""
         return self._entries.trigger_of(message) is None
 
     def is_checked(self, target: str) -> bool:
-        """Whether anybody looks how the target, or group, stands: it is neither paused nor in maintenance."""
+        """Whether the target or group is checked: neither paused nor in maintenance."""
         try:
             return target not in self._resting and self._scheduler.get(target).error is None
         except JobNotFound:  # a group
             return True
 
     def ready(self, channel: str) -> list[Message]:
-        """All messages to that channel that may be sent, reminders aside: these go alone."""
+        """All messages to that channel that may be sent now, but reminders, which go alone."""
         return [
             entry.message
             for entry in self._entries.of_channel(channel)
@@ -223,18 +227,18 @@ class Outbox:
         ]
 
     def settled_with(self, key: str) -> dict[str, str]:
-        """The result of the job of a message that is not here any more: how it was settled."""
+        """How a message that is gone was settled, as its job's result."""
         digest = self._digests.digest_of(key)
         return {"delivery": "settled before"} if digest is None else {"delivery": DELIVERED, "in": digest}
 
     def postpone(self, key: str, seconds: float | None) -> None:
-        """Start the message's job again after so long; None: once it is told to."""
+        """Start the message's job again after that time; None: when the outbox says."""
         if (entry := self._entries.find(key)) is not None:
             later = NEVER if seconds is None else timedelta(seconds=seconds)
             entry.job.set_next_start(instant_of(self._now()) + later)
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
-        """Settle messages that went out in the digest of that key. Their jobs start once more, to say so."""
+        """Settle messages that went out in the digest of that key. Their jobs start once more to record it."""
         for message in messages:
             if (entry := self._entries.find(message.key)) is not None:
                 self._digests.put(entry, key)
@@ -244,7 +248,7 @@ class Outbox:
     # -- incidents -----------------------------------------------------------------------------------------------------
 
     def _opened(self, incident: Incident) -> None:
-        """Tell each channel of the target, unless it has been told of this incident."""
+        """Tell each channel of the target, unless it knows of this incident."""
         for other in self._entries.open_of(incident.target):
             if other.message.incident != incident.id:
                 self._close(other, self._now(), None)
@@ -275,13 +279,13 @@ class Outbox:
         self._remind(message, 1)
 
     def _remind(self, message: Message, number: int) -> None:
-        """Have a reminder of the incident sent when its time has come, if reminders are wanted."""
+        """Schedule a reminder of the incident, if reminders are on."""
         if self.rules.reminders is not None:
             at = self._now() + self.rules.reminders
             self._jobs.add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
 
     def _say_as_it_stands(self, incident: Incident) -> None:
-        """Let what is still to be told of an incident say how its target stands by now: down, or flapping."""
+        """Update waiting messages of an incident with the present status: down, or flapping."""
         status = incident.status if isinstance(incident.status, str) else incident.status.value
         for entry in self._entries.of_target(incident.target):
             message = entry.message
@@ -295,7 +299,7 @@ class Outbox:
                 self._close(entry, news.ended, news.error, is_gone=news.is_gone)
 
     def _close(self, entry: Entry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
-        """Let the end of an incident be told to a channel, as soon as its beginning is settled there."""
+        """Tell a channel of the end of an incident, once its beginning is settled there."""
         message, now = entry.message, self._now()
         for other in self._entries.of_target(message.target):
             if other.kind is MessageKind.REMINDER and is_same(other.message, message):
@@ -309,9 +313,9 @@ class Outbox:
             self._jobs.let_go(entry, now if until is None else until)
 
     def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
-        """Make good for what an earlier process could not ask for any more, or a new channel has not heard of.
+        """Make up for what an earlier process could not tell, or a new channel has not heard.
 
-        `incident`: the one of the target, or group, that is open; `since`: when it last changed, in UTC seconds.
+        `incident`: the open one of the target or group; `since`: its last change, in UTC seconds.
         """
         for entry in self._entries.open_of(target):
             if incident is None or entry.message.incident != incident.id:
@@ -322,7 +326,7 @@ class Outbox:
                 self._remind_again(entry.message)
 
     def _remind_again(self, message: Message) -> None:
-        """Go on with the reminders of an incident, if a stop came before the next one, or none were wanted so far."""
+        """Continue the reminders of an incident, if a stop came before the next one, or they were off."""
         if self.rules.reminders is not None and not self._has_reminder(message):
             ever_due = int(max(self._now() - message.began, 0.0) / self.rules.reminders)
             self._remind(message, ever_due + 1)
@@ -339,7 +343,7 @@ class Outbox:
     # -- what became of them -------------------------------------------------------------------------------------------
 
     def _settled(self, entry: Entry, how: str) -> None:
-        """Take a message out: its channel has it, or never will."""
+        """Remove a message: its channel has it, or never will."""
         self._entries.discard(entry)
         message = entry.message
         match entry.kind:
@@ -360,7 +364,7 @@ class Outbox:
             self._say(f"{said}: {what}")
 
     def _trigger_settled(self, message: Message, *, was_told: bool) -> None:
-        """Let the end of the incident go, if there is one. It says that it is all there is, if it is."""
+        """Release the incident's RESOLVED message. If the alarm was never delivered, RESOLVED says so."""
         resolved = self._entries.find(evolve(message, kind=MessageKind.RESOLVED).key)
         if resolved is None:
             return
@@ -376,7 +380,7 @@ class Outbox:
         self._failing[channel] = error
 
     def _works_again(self, channel: str) -> None:
-        """Send at once what waits for its next attempt: the channel has just taken something."""
+        """Send at once what waits for its next attempt: the channel has just taken a message."""
         self._backlog.taken(channel)
         if self._failing.pop(channel, None) is not None:
             self._start_ready(self._entries.of_channel(channel))
@@ -384,7 +388,7 @@ class Outbox:
     # -- after a restart -----------------------------------------------------------------------------------------------
 
     def _go_on(self, entry: Entry) -> None:
-        """Go on with a message of an earlier process, as the configuration is now."""
+        """Continue with a message of an earlier process, under the present configuration."""
         message, job, now = entry.message, entry.job, self._now()
         if job.error is not None and job.error.startswith("quarantined"):
             job.resume()

@@ -1,4 +1,4 @@
-"""Pace: how many messages a channel gets in which time, and which of them go together. Pure."""
+"""Pace: how many messages a channel gets per time, and which go together. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from attrs import define, field, frozen
 from .channels import Message
 
 LARGEST_DIGEST: Final = 100
-"""Messages in one digest. More of them are several digests."""
+"""Messages in one digest. More make several digests."""
 
 
 @frozen
 class Rate:
-    """At most so many notifications in so many seconds."""
+    """At most `count` notifications in `seconds`."""
 
     most: int
     seconds: float
@@ -24,7 +24,7 @@ class Rate:
 
 @frozen
 class Digest:
-    """When more than `above` messages arise within `seconds`, the rest of them go together, so many seconds later."""
+    """When more than `above` messages arise within `seconds`, the rest go together, that time later."""
 
     above: int
     seconds: float
@@ -32,9 +32,9 @@ class Digest:
 
 @frozen(kw_only=True)
 class Rules:
-    """The rules for all channels, lengths in seconds. `reminders` None: there are none. `digest` None: each by itself.
+    """The rules of all channels, lengths in seconds. `reminders` None: none. `digest` None: each message alone.
 
-    `expiry`: after so long, a message that could not be delivered is given up.
+    `expiry`: the age at which an undelivered message is given up.
     """
 
     reminders: float | None = None
@@ -44,13 +44,13 @@ class Rules:
 
 @define(eq=False)
 class Turns:
-    """The turns of one channel under its rate. `rate` None: any number. Seconds of a clock that is never set."""
+    """The turns of one channel under its rate, in seconds of a clock that is never set. `rate` None: unlimited."""
 
     rate: Rate | None
     _taken: deque[float] = field(factory=deque)
 
     def take(self, now: float) -> float:
-        """Take the next turn: when it is, not before `now`."""
+        """Take the next turn, and return its instant, not before `now`."""
         if self.rate is None:
             return now
         turn = now
@@ -62,16 +62,16 @@ class Turns:
 
 @define(eq=False)
 class Window:
-    """The messages to one channel that arose lately. `digest` None: none is ever held back."""
+    """The recent messages to one channel. `digest` None: none is held back."""
 
     digest: Digest | None
     _arisen: deque[float] = field(factory=deque)
     _until: float = 0.0
 
     def hold_until(self, now: float) -> float | None:
-        """Count a message that arises `now`: until when it is held back for a digest. None: it goes at once.
+        """Count a message that arises `now`; return until when a digest holds it. None: it goes at once.
 
-        The first that is one too many opens a digest, which is sent when the length of the window has passed.
+        The first message too many opens a digest, which is sent after the length of the window.
         """
         if self.digest is None:
             return None
@@ -86,10 +86,10 @@ class Window:
 
 
 def together(first: Message, ready: Sequence[Message], digest: Digest | None) -> tuple[Message, ...]:
-    """The messages that go with `first`, itself among them, in the order in which they arose.
+    """The messages that go with `first`, itself included, in order of arrival.
 
-    `ready`: all messages to its channel that could be sent now. They go together if one of them was held back for a
-    digest, or if more of them have come together than a digest begins with, as after an outage of the channel.
+    `ready`: all messages to its channel that may be sent now. They go together if a digest held one of them, or if more
+    came than a digest begins with. That happens after an outage of the channel.
     """
     if digest is None:
         return (first,)

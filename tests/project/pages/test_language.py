@@ -38,6 +38,7 @@ READ = (
     "uptime_agent/imports",
     "uptime_agent/libpq",
     "uptime_agent/migration",
+    "uptime_agent/notify",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))

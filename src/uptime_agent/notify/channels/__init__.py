@@ -1,8 +1,8 @@
-"""Channels: ways of telling people, and what is told over them.
+"""Channels: ways of telling people, and what is told.
 
-Offers `CHANNELS`, the kinds that a configuration may name, the protocol `Channel`, and the values that go over it:
-`Message`, of one incident, and `Notification`, one of these or a digest of many. Does not know when something is sent,
-how often it is tried, or where it is remembered. Lives on the event loop; what blocks has a thread of its own.
+Offers `CHANNELS`, the kinds for a configuration, the protocol `Channel`, and values: `Message`, of one incident, and
+`Notification`, one message or a digest. Knows no pace, retry or store. Lives on the event loop; calls that block have
+threads.
 """
 
 from __future__ import annotations

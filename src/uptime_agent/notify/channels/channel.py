@@ -1,4 +1,4 @@
-"""Channels, and kinds of them: the seam at which new ways of telling people come in."""
+"""Channels and their kinds: the interface for new ways of telling people."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .notification import Notification
 
 
 class Undelivered(Exception):
-    """A notification was not taken. The text says why, in words that follow "channel NAME: ".
+    """A notification was refused. The text says why, in words that follow "channel NAME: ".
 
-    `rest`: seconds for which the receiver wants to be left alone, if it has said so.
+    `rest`: seconds of rest that the receiver asks for.
     """
 
     __module__ = "uptime_agent.notify"  # where it is imported from, and what history says
@@ -30,35 +30,35 @@ class Undelivered(Exception):
 
 @frozen
 class Means:
-    """The means that a channel may use: `resolver` looks names up, `clock` measures."""
+    """The means of a channel: `resolver` looks names up, `clock` measures."""
 
     resolver: Resolver
     clock: Clock
 
 
 class Channel(Protocol):
-    """A way to tell people. A frozen value. Its `send` is called once at a time, and cancelled after its timeout."""
+    """A way to tell people. A frozen value. One `send` at a time; it is cancelled after its timeout."""
 
     kind: ClassVar[str]
 
     @property
     def place(self) -> str:
-        """Where it leads to, in words for people, without secrets."""
+        """The receiver, in words for people, without secrets."""
 
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that must not be shown, logged or stored."""
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Deliver the notification: whoever is behind the channel has it when this returns, with a remark or None.
+        """Deliver the notification: the receiver has it on return. Returns a remark, or None.
 
-        Raises Undelivered, and whatever else comes. Nothing stays open or running, also when it is cancelled.
+        Raises Undelivered, or any other error. Nothing stays open or running, also when cancelled.
         """
 
 
 @frozen
 class Surroundings:
-    """The surroundings in which options are read: files are relative to `folder`, variables are of `environment`."""
+    """Where options are read: files are relative to `folder`, variables come from `environment`."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -66,10 +66,10 @@ class Surroundings:
 
 @frozen
 class ChannelKind:
-    """A kind of channel: its name in the configuration, how one is made of its options, and how each option is read.
+    """A kind of channel: its name, how its options are read, and how a channel is made.
 
-    `required`: options that must be there. `make` raises ValueError for options that do not fit together. `meaning`:
-    how it tells people, in a sentence of docs/configuration.md.
+    `required`: necessary options. `make` raises ValueError for options that conflict. `meaning`: a sentence of
+    docs/configuration.md.
     """
 
     name: str

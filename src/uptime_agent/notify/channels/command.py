@@ -1,8 +1,8 @@
-"""The channel `command`: a program of the user's, started with the arguments that the configuration lists.
+"""The channel `command`: a program of the user's, started with the arguments of the configuration.
 
-There is no shell: an argument is an argument, whatever stands in it, and nothing of a message is among them. The
-program gets the message as JSON on its standard input, an environment of its own, and limits. `launch.py` runs it, and
-kills what is left of it when it has ended or its time is over. Its exit code alone says whether it has delivered.
+There is no shell, and no part of a message is an argument. The program gets the message as JSON on its standard input,
+its own environment, and limits. `launch.py` runs it, and kills what is left of it when it ends or its time is over.
+Only its exit code says whether it has delivered.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .notification import Notification
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_ARGUMENTS: Final = 100
 KEPT: Final = 2_000
-"""Bytes of what the program says that are kept. The rest is read, and nowhere to be found."""
+"""Bytes of the program's output that are kept. The rest is read and dropped."""
 
 SHOWN: Final = 200
 LISTENED: Final = 0.5
-"""Seconds after a program's end for which its output is read on. Who holds it open longer is no child of it."""
+"""Seconds for which output is read after a program's end. A process that holds it longer is no child of it."""
 
 ENDED_WITHIN: Final = 3.0
-"""Seconds in which a program, and what it has started, ends when its time is over. Then its group is killed."""
+"""Seconds in which a program and its children must end when the time is over. Then its group is killed."""
 
 _SEEN: Final = (
     "everybody on this machine can read the arguments of a program: hand a secret over as a variable, with "
@@ -47,7 +47,7 @@ _LAUNCH: Final = Path(__file__).with_name("launch.py")
 
 @frozen(kw_only=True)
 class Command:
-    """A channel that runs a program. `argv`: its path and arguments. `environment`: its variables beside PATH."""
+    """A channel that runs a program. `argv`: its path and arguments. `environment`: its variables besides PATH."""
 
     kind: ClassVar[str] = "command"
 
@@ -61,11 +61,11 @@ class Command:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Variables that were given by reference."""
+        """Variables that came from a reference."""
         return frozenset(each for each in self.environment.values() if isinstance(each, Secret))
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
-        """Run the program. Exit status 0 says that it has delivered the notification."""
+        """Run the program. Exit status 0 means delivered."""
         content = json.dumps(notification.body()).encode()
         try:
             with anyio.CancelScope(shield=True):  # it runs before we have it, and its children end with it alone
@@ -91,12 +91,12 @@ class Command:
         )
 
     def _launched(self) -> list[str]:
-        """The program, started by one that sets its limits first."""
+        """The program behind a launcher that sets its limits first."""
         return [sys.executable, "-I", "-S", str(_LAUNCH), *self.argv]
 
 
 async def _driven(process: Process, content: bytes) -> str:
-    """Feed a program and wait for its end: the beginning of what it has said. Nothing of it is left running."""
+    """Feed a program and wait for its end. Returns the beginning of its output. No part of it stays running."""
     errors, output, heard = bytearray(), bytearray(), anyio.Event()
     try:
         async with anyio.create_task_group() as group:
@@ -121,7 +121,7 @@ async def _feed(process: Process, content: bytes) -> None:
 
 
 async def _hear(process: Process, errors: bytearray, output: bytearray, heard: anyio.Event) -> None:
-    """Read what a program says, until nobody can say any more."""
+    """Read a program's output until every writer has closed it."""
     async with anyio.create_task_group() as group:
         group.start_soon(_read, process.stderr, errors)
         group.start_soon(_read, process.stdout, output)
@@ -136,7 +136,7 @@ async def _read(stream: ByteReceiveStream | None, kept: bytearray) -> None:
 
 
 async def _end(process: Process) -> None:
-    """End what still runs: `launch.py` sees to all that the program has started, a signal to its group to the rest."""
+    """End what still runs: `launch.py` ends the program's children, a signal the rest of its group."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate()

@@ -1,9 +1,9 @@
-"""A program that runs another one under limits, and leaves nothing of it running: `python launch.py PROGRAM ...`.
+"""A program that runs another one under limits and leaves nothing running: `python launch.py PROGRAM ...`.
 
-It is started for each message of a channel `command`, with no packages but Python's own, and ends as the program does.
-Linux gives it the children of children that have ended, daemons among them: a session of their own hides a process from
-a signal to its group, not from its parent. Once the program has ended, or SIGTERM says that its time is over, whatever
-is left below it is killed. Elsewhere only the group is, by the agent.
+It is started for each message of a channel `command`, with the standard library alone, and ends as the program does.
+Linux gives it orphaned descendants, daemons included: a new session hides a process from a signal to its group, not
+from its parent. Once the program has ended, or SIGTERM comes, everything below it is killed. On other systems the agent
+kills the group only.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ LIMITS = {
     resource.RLIMIT_NOFILE: 256,
 }
 LONGEST_END = 1
-"""Seconds in which what is left is killed. Only a process of another user takes longer."""
+"""Seconds in which the rest is killed. Only another user's process takes longer."""
 
 _BECOME_THE_PARENT_OF_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 
 
 class _Over(BaseException):
-    """The time for what is being done is over."""
+    """The time is over."""
 
 
 def main(argv: list[str]) -> None:
-    """Set the limits, none above what holds already, and run the program."""
+    """Set the limits, none above the present one, and run the program."""
     for limit, most in LIMITS.items():
         _, hard = resource.getrlimit(limit)
         size = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -70,7 +70,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _ended(program: int) -> int:
-    """Wait for the program: its status. Its input and output are its own, so that their ends are seen."""
+    """Wait for the program, and return its status. It has its own input and output, so that their ends show."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for each in (0, 1, 2):
         os.dup2(nowhere, each)
@@ -81,7 +81,7 @@ def _ended(program: int) -> int:
 
 
 def _kill_all() -> None:
-    """Kill what is left, until there is nothing: the children of each are ours next."""
+    """Kill children until none is left: the children of each become ours next."""
     with suppress(_Over, ChildProcessError):
         signal.alarm(LONGEST_END)
         while True:
@@ -103,7 +103,7 @@ def _children() -> list[int]:
 
 
 def _end_as(code: int) -> None:
-    """End with the program's exit code, or by the signal that has killed it."""
+    """End with the program's exit code, or by the signal that killed it."""
     if code < 0:
         with suppress(OSError):  # SIGKILL needs nothing
             signal.signal(-code, signal.SIG_DFL)

@@ -1,8 +1,7 @@
-"""The channel `email`: a message over SMTP, with TLS unless the configuration says that there is none.
+"""The channel `email`: a message over SMTP, with TLS unless the configuration turns it off.
 
-`smtplib` waits in a thread. Addresses are checked when the configuration is read; a subject is one line of visible
-characters, and the library that writes the header refuses anything else. So nothing that a target says can add a
-header or a recipient.
+`smtplib` waits in a thread. Addresses are checked when the configuration is read. A subject is one line of visible
+characters, and the library refuses anything else in a header. So no text of a target can add a header or a recipient.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MOST_RECIPIENTS: Final = 50
 LONGEST_ADDRESS: Final = 254
 _READY: Final = 220
 OPERATION: Final = 10.0
-"""Seconds for one answer of the server. The channel's own timeout is for all of it."""
+"""Seconds for one answer of the server. The channel's timeout is for all of it."""
 
 HIGHEST_PORT: Final = 65_535
 SHOWN: Final = 200
@@ -77,17 +76,17 @@ class Email:
 
     @property
     def place(self) -> str:
-        """The server, and how many get the message."""
+        """The server and the number of recipients."""
         return f"{self.host}:{_PORTS[self.encryption] if self.port is None else self.port}"
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The password, and what else was given by reference."""
+        """The password, and other texts from references."""
         given = {each for each in (self.username, self.password) if isinstance(each, Secret)}
         return frozenset(given | ({self.password} if self.password else set()))
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Hand the message to the server. It has it once one recipient was accepted; the answer names the others."""
+        """Hand the message to the server. One accepted recipient is enough; the remark names the others."""
         message = self.written(notification, means.clock.wall())
         session = _Session(self, message)
         refused = await in_thread(self, session.run, session.give_up)
@@ -121,7 +120,7 @@ class _Session:
         self._server: smtplib.SMTP | None = None
 
     def run(self) -> Mapping[str, Any]:
-        """Deliver the message: the recipients that were refused, if one was not. Raises Undelivered."""
+        """Deliver the message. Returns the refused recipients, if any was accepted. Raises Undelivered."""
         import smtplib
 
         email = self._email
@@ -142,14 +141,14 @@ class _Session:
             raise Undelivered(f"{email.place}: {_shown(str(exc))}" if trouble is None else trouble.text) from None
 
     def give_up(self) -> None:
-        """End the conversation, in the thread of the loop: what waits for the server fails at once."""
+        """End the conversation, in the loop's thread: waits for the server fail at once."""
         connection = None if self._server is None else self._server.sock
         if connection is not None:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def _connected(self) -> smtplib.SMTP:
-        """Connect. It may be given up from the moment on when there is a connection, before the server says a word."""
+        """Connect. From the connection on it can be given up, before the server's first word."""
         import smtplib
 
         from .smtp import Encrypted, Plain
@@ -179,7 +178,7 @@ def _shown(said: bytes | str) -> str:
 
 
 def address(value: Any) -> str:
-    """Read an e-mail address, without a name beside it."""
+    """Read an e-mail address without a display name."""
     found = text(value)
     if len(found) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(found):
         raise Unfit("an address such as ops@example.org", value)

@@ -1,7 +1,6 @@
-"""Messages: what a person is told of an incident, and how that is kept as JSON in a job's arguments.
+"""Messages: what a person is told of an incident, and its JSON in a job's arguments.
 
-A message says everything by itself. So it can be sent by another process, under another configuration, long after the
-target that it tells of is gone.
+A message is complete. So another process can send it, under another configuration, long after its target is gone.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from ...text import wording
 
 VERSION: Final = 1
 LONGEST_ID: Final = 300
-"""Characters of an incident's id. A longer one is cut, and ends in a digest of all of it."""
+"""Characters of an incident's id. A longer id is cut and ends in a hash."""
 
 LARGEST: Final = 10**12
-"""The largest number that makes sense in a message, as a count or as seconds."""
+"""The largest sensible number in a message, as a count or as seconds."""
 
 _FLAPPING: Final = "flapping"
 
@@ -37,13 +36,13 @@ class MessageKind(enum.Enum):
 
 @frozen(kw_only=True)
 class Message:
-    """One thing to be told to one channel. Instants in UTC seconds since 1970.
+    """One message to one channel. Instants in UTC seconds since 1970.
 
-    `status`: "down" or "flapping". `cause`: the target above it that is down. `members`: how many targets the incident
-    stands for beside its own. `ended`: None while it is open. `still`: what is not as it should be after its end.
-    `is_gone`: it has ended because its target is not checked any more. `number`: of a reminder, from 1. `at`: when the
-    message arose, from which its expiry counts. `held_until`: it goes with others in a digest then. `was_told`: False
-    for the end of an incident whose beginning could not be delivered.
+    `status`: "down" or "flapping". `cause`: the parent that is down. `members`: the targets of the incident besides its
+    own. `ended`: None while open. `still`: the trouble that is left after its end. `is_gone`: it ended because its
+    target is not checked any more. `number`: of a reminder, from 1. `at`: when the message arose; its expiry counts
+    from there. `held_until`: when it goes in a digest. `was_told`: False for an end whose beginning was never
+    delivered.
     """
 
     kind: MessageKind
@@ -65,7 +64,7 @@ class Message:
 
     @property
     def key(self) -> str:
-        """The key by which a receiver tells a message that comes twice: `incident:channel:kind`."""
+        """The key by which a receiver recognizes a repeated message: `incident:channel:kind`."""
         kind = self.kind.value if not self.number else f"{self.kind.value}-{self.number}"
         return f"{short_id(self.incident)}:{self.channel}:{kind}"
 
@@ -83,7 +82,7 @@ class Message:
                 return f"{self.target} {_is(self.status)}{self._why()}"
 
     def values(self) -> dict[str, Any]:
-        """The message as JSON keeps it."""
+        """The message as JSON."""
         return {"version": VERSION, **asdict(self), "kind": self.kind.value}
 
     def _why(self) -> str:
@@ -114,14 +113,14 @@ def _still(status: str) -> str:
 
 
 def short_id(incident: str) -> str:
-    """The id of an incident as it stands in keys and ids of jobs."""
+    """The id of an incident for keys and job ids."""
     if len(incident) <= LONGEST_ID:
         return incident
     return f"{incident[: LONGEST_ID - 17]}-{sha256(incident.encode()).hexdigest()[:16]}"
 
 
 def message_of(values: object) -> Message:
-    """Read a message as JSON keeps it. Raises ValueError for what is none: others may have written it."""
+    """Read a message from JSON. Raises ValueError for anything else: other programs may have written it."""
     if not isinstance(values, Mapping) or values.get("version") != VERSION:
         raise ValueError(f"expected a message of version {VERSION}")
     given = {name: values[name] for name in _FIELDS if name in values}

@@ -1,4 +1,4 @@
-"""Notifications: what a channel is given to send, one message or a digest of many, in words and as JSON."""
+"""Notifications: what a channel sends, one message or a digest, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ...text import our_version, wording
 from .message import Message, MessageKind
 
 LISTED: Final = 20
-"""Messages of a digest that its text lists."""
+"""Messages that the text of a digest lists."""
 
 MIXED: Final = "mixed"
-"""The status of a digest whose messages tell of several."""
+"""The status of a digest with several statuses."""
 
 
 @frozen
@@ -35,7 +35,7 @@ class Notification:
 
     @property
     def key(self) -> str:
-        """The idempotency key: the message's own; that of a digest follows from what it holds."""
+        """The idempotency key: the message's own. That of a digest follows from its messages."""
         if not self.is_digest:
             return self.messages[0].key
         return f"{self._together}:{self.channel}:digest"
@@ -47,7 +47,7 @@ class Notification:
 
     @property
     def status(self) -> str:
-        """The status that its messages tell of, or "mixed" for a digest of several."""
+        """The status of its messages, or "mixed"."""
         told = {_status(message) for message in self.messages}
         return told.pop() if len(told) == 1 else MIXED
 
@@ -68,7 +68,7 @@ class Notification:
 
     @property
     def text(self) -> str:
-        """The notification in sentences, one on a line."""
+        """The notification in sentences, one per line."""
         lines = [message.text for message in self.messages[:LISTED]]
         more = len(self.messages) - len(lines)
         head = [f"{self.subject}:"] if self.is_digest else []
@@ -84,7 +84,7 @@ class Notification:
         return len({message.target for message in self.messages})
 
     def body(self) -> dict[str, Any]:
-        """The notification as JSON: of a digest with the body of each message in `messages`."""
+        """The notification as JSON; a digest has the body of each message in `messages`."""
         common = {"key": self.key, "kind": self.kind, "channel": self.channel, "text": self.text}
         common |= {"status": self.status} if self.is_digest else {}
         sender = {"sender": f"timerqueue/{our_version()}"}
@@ -94,7 +94,7 @@ class Notification:
         return {**common, "count": len(each), "messages": each, **sender}
 
     def names(self) -> dict[str, str]:
-        """The values that a template may name, as text; of a digest those that all of its messages have in common."""
+        """The values for a template, as text; of a digest the values that all its messages share."""
         first, *others = (_about(message) for message in self.messages)
         common = {name for name in first if all(other[name] == first[name] for other in others)}
         texts = {name: str(value) if name in common and value is not None else "" for name, value in first.items()}
@@ -132,7 +132,7 @@ def _status(message: Message) -> str:
 
 
 def example(*, is_resolved: bool = True) -> Notification:
-    """A notification that shows which names there are, to try a template with."""
+    """A notification with all names, to try a template."""
     trigger = Message(
         kind=MessageKind.TRIGGER, channel="ops", incident="shop-0-1", target="shop", status="down", began=0.0, at=300.0
     )

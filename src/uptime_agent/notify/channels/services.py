@@ -1,6 +1,6 @@
-"""The channel `apprise`: one of the many services that the library Apprise knows. It comes with the extra `notify`.
+"""The channel `apprise`: the services of the library Apprise, from the extra `notify`.
 
-Apprise waits in a thread, and says whether it has delivered, but not why not: its words go to its own log.
+Apprise waits in a thread. It says whether it has delivered, but logs the reason elsewhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MISSING: Final = "the channel kind apprise needs: pip install 'timerqueue[notify
 
 @frozen(kw_only=True)
 class Apprise:
-    """A channel of Apprise. Its URL is a secret as a whole: most of them consist of tokens."""
+    """A channel of Apprise. Its whole URL is secret: most consist of tokens."""
 
     kind: ClassVar[str] = "apprise"
 
@@ -41,7 +41,7 @@ class Apprise:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The URL as a whole, and what in it is a password or a token."""
+        """The whole URL, and the passwords and tokens in it."""
         rest = self.url.partition("://")[2]
         return secrets_in(self.url) | {self.url, rest} | _tokens(rest, _shown_by_apprise(self.url))
 
@@ -53,10 +53,10 @@ class Apprise:
 
 
 def _tokens(rest: str, shown: str) -> set[str]:
-    """The parts of a URL that are secret by themselves, which may turn up without the others.
+    """The secret parts of a URL, which may appear on their own.
 
-    `shown`: the same as Apprise shows it. What it masks is one, and so is what looks drawn by lot. Hosts and plain
-    words, such as the name of a topic, are none: they stand in alarms of others too.
+    `shown`: the URL as Apprise shows it. Parts that it masks, and parts that look random, are secret. Hosts and plain
+    words, such as the name of a topic, are not: they appear in other alarms.
     """
     known = set(_SEPARATORS.split(shown.partition("://")[2].casefold()))
     host = rest.partition("?")[0].rpartition("@")[2].partition("/")[0].partition(":")[0]

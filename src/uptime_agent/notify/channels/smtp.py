@@ -1,7 +1,7 @@
-"""Connections to mail servers whose replies have a bound.
+"""Connections to mail servers with bounded replies.
 
-`smtplib` collects the lines of a reply until one says that it is the last. A server that never says so would fill our
-memory, and so would anybody on the way to it: the greeting, and the answer to EHLO, come before STARTTLS.
+`smtplib` collects the lines of a reply up to the last one. A server, or an attacker on the way to it, could send lines
+forever: the greeting and the answer to EHLO come before STARTTLS.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import smtplib
 from typing import BinaryIO, Final
 
 LONGEST_REPLY: Final = 64 * 1024
-"""Bytes of one reply, line ends included. Honest servers say some hundred."""
+"""Bytes of one reply, line ends included. Honest servers send some hundred."""
 
 
 class ReplyTooLong(smtplib.SMTPServerDisconnected):
-    """A server's reply does not end within the bound. The connection is closed."""
+    """A server's reply exceeds the bound. The connection is closed."""
 
 
 class _Lines:
-    """The lines that a server sends. `left`: bytes that the reply may still have."""
+    """The lines of a server. `left`: bytes that the reply may still have."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.left = LONGEST_REPLY
         self._stream = stream
 
     def readline(self, size: int) -> bytes:
-        """Read a line of at most `size` bytes. Raises OSError, also if the reply has too many."""
+        """Read a line of at most `size` bytes. Raises OSError, also if the reply is too long."""
         line = self._stream.readline(size)
         self.left -= len(line)
         if self.left < 0:
@@ -38,10 +38,10 @@ class _Lines:
 
 
 class Plain(smtplib.SMTP):
-    """A connection without TLS, or with TLS from STARTTLS on."""
+    """A connection without TLS, or with TLS after STARTTLS."""
 
     def getreply(self) -> tuple[int, bytes]:
-        """Read one reply: its code and its text. Raises ReplyTooLong."""
+        """Read one reply: its code and text. Raises ReplyTooLong."""
         if self.file is None and self.sock is not None:
             self.file = _Lines(self.sock.makefile("rb"))
         lines = self.file
@@ -56,4 +56,4 @@ class Plain(smtplib.SMTP):
 
 
 class Encrypted(Plain, smtplib.SMTP_SSL):
-    """A connection with TLS from the beginning on."""
+    """A connection with TLS from the start."""

@@ -1,7 +1,7 @@
-"""Templates of webhooks: known names in braces are replaced by text that is escaped for JSON, and by nothing else.
+"""Templates of webhooks: known names in braces are replaced by text, escaped for JSON.
 
-There are no expressions and no attributes, and what is put in is not looked at again. So what a target says, in a name
-or in an error, cannot reach beyond the text in which it stands.
+There are no expressions or attributes, and inserted text is not searched again. So a target's name or error cannot
+leave its place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .notification import Notification, example
 
 _NAME: Final = re.compile(r"\{([a-z_]+)\}")
 _STRANGE: Final = re.compile(r"\{\s*([A-Za-z_][^{}\"\s]*)\s*\}")
-"""Something in braces that looks like a name. JSON itself has a quotation mark, a brace or nothing there."""
+"""A name-like text in braces. In JSON a quotation mark, a brace or nothing stands there."""
 
 
 @frozen
@@ -33,7 +33,7 @@ class Template:
 
 
 def template(value: Any) -> Template:
-    """Read a template: it names what there is, and is JSON once the names are replaced."""
+    """Read a template: its names are known, and it is JSON once they are replaced."""
     found = text(value)
     known = example().names()
     for each in _STRANGE.finditer(found):

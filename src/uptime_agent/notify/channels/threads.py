@@ -1,7 +1,7 @@
-"""Calls that block, each in a thread of its own, which the loop waits for only so long.
+"""Calls that block, each in a thread, with a bounded wait.
 
-A thread cannot be stopped. One that does not come back is left behind: it ends with the process, and until then no
-other call of the same channel begins.
+A thread cannot be stopped. A thread that hangs is left behind until the process ends, and blocks further calls of its
+channel.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .channel import Undelivered
 T = TypeVar("T")
 
 _busy: Final[set[object]] = set()
-"""Channels whose last call has not come back."""
+"""Channels whose last call has not returned."""
 
 
 async def in_thread(whose: object, call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
-    """Make the call in a thread and return what it returns. When cancelled, do not wait for it: call `give_up`.
+    """Make the call in a thread, and return its value. When cancelled, call `give_up` instead of waiting.
 
-    Raises what it raises, and Undelivered if the call before it for the same channel has not come back.
+    Raises its errors, and Undelivered if the last call of that channel has not returned.
     """
     if whose in _busy:
         raise Undelivered("the message before it still hangs in its thread")
@@ -60,10 +60,10 @@ class _Call(Generic[T]):
         """Call, in the thread."""
         try:
             self._found = [self._call()]
-        except BaseException as exc:  # noqa: BLE001 - it is raised where somebody waits
+        except BaseException as exc:  # noqa: BLE001 - it is raised in the waiting task
             self._error = exc
         _busy.discard(self._whose)
-        with suppress(RuntimeError):  # the loop has ended: nobody waits
+        with suppress(RuntimeError):  # the loop has ended: no task waits
             run_sync(self.done.set, token=token)
 
     def answer(self) -> T:

@@ -1,7 +1,7 @@
 """The channel `webhook`: a POST of JSON over our own HTTP exchange.
 
-Its name is looked up, an address that was found is dialled, and no redirect is followed: nobody but the configuration
-says where a message goes.
+Its name is looked up, the address is dialled, and no redirect is followed: only the configuration says where a message
+goes.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .template import Template, template
 
 SCHEMES: Final[Mapping[str, int | None]] = {"http": 80, "https": 443}
 MOST_READ: Final = 4_096
-"""Bytes of an answer that are read, of which an error shows the first."""
+"""Bytes of an answer that are read; an error shows the first."""
 
 SHOWN: Final = 200
 """Characters of an answer that an error shows."""
 
 ROOM: Final = 256 * 1024
-"""Bytes that may come in all: header, handshake, body."""
+"""Bytes in all: header, handshake, body."""
 
 MOST_ADDRESSES: Final = 4
 CONNECT_WITHIN: Final = 5.0
-"""Seconds to connect to one address in. The channel's own timeout is for all of it."""
+"""Seconds to connect to one address. The channel's timeout is for all of it."""
 
 LONGEST_REST: Final = 3_600.0
-"""Seconds for which a receiver may ask to be left alone."""
+"""Seconds of rest that a receiver may ask for."""
 
 _DELIVERED: Final = range(200, 300)
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -46,7 +46,7 @@ _OURS: Final = frozenset({"content-length", "transfer-encoding", "idempotency-ke
 
 @frozen
 class WebhookUrl:
-    """A URL to post to. `is_secret`: it was given by reference, and not even its path is shown."""
+    """A URL to post to. `is_secret`: it came from a reference, and even its path is hidden."""
 
     url: Url
     is_secret: bool = False
@@ -70,13 +70,13 @@ class Webhook:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Credentials, secret query values, the values of headers, and the path of a URL that is secret itself."""
+        """Credentials, secret query values, header values, and the path of a secret URL."""
         given = {value for value in self.headers.values() if isinstance(value, Secret)}
         path = {self.at.url.target} - {"", "/"} if self.at.is_secret else set()
         return secrets_of(self.at.url, self.headers) | given | path
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Post the notification. A status of 200 to 299 says that it has been taken."""
+        """Post the notification. A status of 200 to 299 means delivered."""
         try:
             addresses = (await means.resolver.addresses(self.at.url.host))[:MOST_ADDRESSES]
         except Unresolved as exc:
@@ -140,7 +140,7 @@ def _without_host(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rest(headers: Any) -> float | None:
-    """The seconds of a Retry-After, if it has some that make sense."""
+    """The seconds of a Retry-After, if sensible."""
     given = next((value for name, value in headers if name == b"retry-after"), b"")
     return min(float(given), LONGEST_REST) if given.isdigit() else None
 
