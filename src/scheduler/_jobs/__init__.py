@@ -1,8 +1,7 @@
-"""A job: its definition, which recurs; an attempt at one of its ticks; how its callable is called; the list of
-all jobs; and the options that users give.
+"""A job: its definition, its attempts, how its callable is called, the list of all jobs, and users' options.
 
-It knows no queue, no run and no store. A job's verbs ask whoever controls it (`Control`). Handles and the list are for
-any thread; everything else happens on the loop's.
+The package knows no queue, no run and no store. The verbs of a job call its `Control`. Handles and the list are for any
+thread; everything else happens on the loop's thread.
 """
 
 from .asked import AskedRun, answer_together

@@ -1,7 +1,7 @@
-"""A run that was asked for by hand, as the answer to whoever asked: how it has ended, or why there was none.
+"""A run that was asked for by hand. It answers how the run has ended, or why there was none.
 
-The loop answers once. Whoever waits may sit on any event loop or in any thread, so each of them leaves a callable that
-wakes it, and waits for something of its own.
+The loop answers once. Callers may wait on any event loop or in any thread. So each caller leaves a callable that wakes
+it, and waits for something of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .._values import MissedReason, Outcome, RunEnded, RunMissed
 from .options import seconds_of
 
 START_WITHIN: Final = 10.0
-"""Seconds of real time after which nobody goes on waiting for a scheduler that does not run."""
+"""Seconds of real time that a caller waits for a scheduler that does not run."""
 
 
 class AskedRun:
     """The run that you asked for with `Job.run_now`. Await it, or call `result` in a thread, or do neither.
 
-    The answer is the RunEnded of its last attempt. If a run of the job was about to begin, that one stands for it, and
+    The answer is the RunEnded of its last attempt. If a run of the job was about to begin, that run stands for it, and
     its end is the answer. It is a RunMissed if the run never began; its `reason` says why: overlap, a pause, a removal,
     the stop. Both have `outcome`, `result` and `error`. A run that failed raises nothing here. If something else comes
     before a retry, the attempt before it was the last, and its `retry_at` says when the retry would have been.
@@ -53,16 +53,16 @@ class AskedRun:
     ) -> None:
         self.job_id = job_id
         self.number = number
-        """Of the request in the store, by which another agent has asked for it; None: it was asked for here."""
+        """The number of the stored request, by which another node has asked for it. None: it was asked for here."""
         self.due_us: int | None = None
-        """Its tick, in UTC microseconds; None: the loop has not heard of it yet."""
+        """The tick, in UTC microseconds. None: the loop has not heard of it yet."""
         self.is_along = False
-        """That tick is not its own: a run that stands for it, and begins after it was asked for, is its answer."""
+        """Whether the tick belongs to another run. That run answers if it begins after the request."""
         self.last_end: RunEnded | None = None
-        """The end of an attempt that is to be tried again."""
+        """The end of an attempt that will be retried."""
         self._answer: RunEnded | RunMissed | None = None
         self._lifecycle = lifecycle
-        """Of the scheduler; None: it runs."""
+        """The lifecycle of the scheduler. None: it runs."""
         self._lock: Lock | LeftBehind = Lock()
         self._waiting: list[Callable[[], object]] = []
         self._open = open_ones
@@ -83,8 +83,8 @@ class AskedRun:
     def result(self, timeout: timedelta | float | str | None = None) -> RunEnded | RunMissed:
         """Block this thread until there is an answer, for at most `timeout` of real time.
 
-        Raises TimeoutError, InvalidJob for a timeout that is not a duration, and LifecycleError without a timeout if
-        nobody runs the scheduler. On an event loop, which would stand still, it raises RuntimeError.
+        Raises TimeoutError, and InvalidJob for a timeout that is not a duration. Without a timeout it raises
+        LifecycleError if the scheduler does not run. On an event loop, which would stand still, it raises RuntimeError.
         """
         seconds = None if timeout is None else seconds_of("timeout", timeout)
         if self._answer is None:
@@ -104,11 +104,11 @@ class AskedRun:
         return self._answered()
 
     def leave(self, left: LeftBehind) -> None:
-        """Refuse to be waited for, in a forked child."""
+        """Refuse waiters, in a forked child."""
         self._lock = left
 
     def settle(self, answer: RunEnded | RunMissed) -> None:
-        """Give this answer to all who wait, and to those who come later. The first one counts."""
+        """Give this answer to all waiting and later callers. The first answer counts."""
         with self._lock:
             if self._answer is None:
                 self._answer = answer
@@ -118,7 +118,7 @@ class AskedRun:
             wake()
 
     def give_up(self, now_us: int) -> None:
-        """Answer with what there is, at the end of the scheduler."""
+        """Answer with the last end, if there is one, when the scheduler has stopped."""
         due = instant_of(now_us if self.due_us is None else self.due_us)
         self.settle(self.last_end or RunMissed(self.job_id, due, due, 1, MissedReason.STOPPED))
 
@@ -169,7 +169,7 @@ class AskedRun:
 
     @property
     def answer(self) -> RunEnded | RunMissed | None:
-        """How it has ended, or why there was none; None: it is still to come."""
+        """How the run has ended, or why there was none. None: there is no answer yet."""
         return self._answer
 
 
@@ -177,7 +177,7 @@ _NOBODY_RUNS_IT: Final = "nobody runs this scheduler; call `await s.run()`, or e
 
 
 def answer_together(whole: AskedRun, parts: Sequence[AskedRun]) -> None:
-    """Answer for the whole when all parts have answers: with the first of these that is no success, if there is one."""
+    """Answer for the whole when all parts have answered: with the first failure, or else with the last answer."""
 
     def look() -> None:
         answers = [part.answer for part in parts]
@@ -193,7 +193,7 @@ def _refuse_on_a_loop() -> None:
     """Raise RuntimeError on an event loop."""
     try:
         current_token()
-    except RuntimeError:  # as it should be
+    except RuntimeError:  # no loop runs here
         return
     msg = "result() would block the event loop, and the run with it: await it instead"
     raise RuntimeError(msg)

@@ -20,13 +20,13 @@ from .current import RUN
 from .definition import Call
 
 LONGEST_CALL: Final = 200
-"""Characters of a callable with its signature in an error."""
+"""The most characters of a callable with its signature in an error."""
 
 _UNSET: Final = object()
 
 
 class NotLaunched(Exception):
-    """There was no thread, or no memory, to begin in: no line of the user's code has run, and none will."""
+    """No thread, or no memory, to begin in. No line of the user's code has run, and none will."""
 
 
 class ThreadCall:
@@ -38,11 +38,11 @@ class ThreadCall:
         self.call = call
         self.context = copy_context()
         self.entry = Lock()
-        """Taken once and for ever, by the thread that begins or by the loop that forbids it."""
+        """A lock that is taken once: by the thread that begins, or by the loop that forbids it."""
         self.has_ended = False
 
     def forbid(self) -> bool:
-        """Let it not begin any more. False: it has begun already."""
+        """Forbid the call to begin. False: it has begun already."""
         return self.entry.acquire(blocking=False)
 
     def __call__(self) -> Any:
@@ -50,14 +50,17 @@ class ThreadCall:
             return None
         try:
             return self._without_coroutine(self.context.run(self.call))
-        except GeneratorExit as exc:  # thrown into the worker it would close its coroutine, and end all the others
+        except GeneratorExit as exc:  # in the worker it would close the worker's coroutine, and end all other calls
             msg = f"{self.call.func!r} raised GeneratorExit"
             raise RuntimeError(msg) from exc
         finally:
             self.has_ended = True
 
     def keep_context(self) -> None:
-        """Set here what was set there, in a copy because a thread may outlive its run, for the subtasks to see."""
+        """Copy the thread's context variables into this context, where subtasks see them.
+
+        It copies because a thread may outlive its run.
+        """
         for variable, value in self.context.items():
             if variable.get(_UNSET) is not value:
                 variable.set(value)
@@ -71,11 +74,11 @@ class ThreadCall:
 
 
 def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
-    """`async def` is awaited; a `def` goes to a worker thread, or onto the loop if `inline`.
+    """Return how a callable is called: a `def` in a worker thread, or on the loop if `inline`.
 
-    Raises InvalidJob for anything else.
+    An `async def` is awaited. Raises InvalidJob for anything else.
     """
-    code = getattr(func, "__code__", None)  # of a function or a method: the usual ones are told apart at once
+    code = getattr(func, "__code__", None)  # a function's or method's kind is seen at once
     if code is not None and code.co_flags & inspect.CO_COROUTINE:
         return awaited
     if is_async(func):
@@ -85,9 +88,10 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
 
 
 def check_args(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Raise InvalidJob for arguments that the callable would refuse. One whose signature is not known takes any."""
+    """Raise InvalidJob for arguments that the callable would refuse. A callable without a known signature takes any."""
     code = getattr(func, "__code__", None)
-    if type(code) is CodeType and not kwargs and not code.co_kwonlyargcount:  # the usual ones: a tenth of the time
+    # the usual callables, in a tenth of the time
+    if type(code) is CodeType and not kwargs and not code.co_kwonlyargcount:
         given = len(args) + (getattr(func, "__self__", None) is not None)
         least = code.co_argcount - len(getattr(func, "__defaults__", None) or ())
         if least <= given and (given <= code.co_argcount or code.co_flags & inspect.CO_VARARGS):
@@ -105,29 +109,32 @@ def check_args(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
 
 
 def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
-    """The coroutine that the `async def` itself makes. It can be made anywhere: nothing of it runs yet."""
+    """Call an `async def`. Any thread: nothing of its coroutine runs yet."""
     return func(*args, **kwargs) if kwargs else func(*args)  # type: ignore[no-any-return]
 
 
 def called_and_awaited(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Coroutine[Any, Any, Any]:
-    """The coroutine that an object makes which says that it does: a partial, a `__call__`, a wrapper."""
+    """Call something declared to return a coroutine without being an `async def`.
+
+    It is a partial, an object with `__call__`, or a wrapper.
+    """
     return func(*args, **kwargs)  # type: ignore[no-any-return]
 
 
 async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Call it here and now, and await what it returns if that can be awaited."""
+    """Call the function on the loop, and await its value if that can be awaited."""
     value = func(*args, **kwargs)
     return await value if inspect.isawaitable(value) else value
 
 
 async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Call it in a worker thread.
+    """Call the function in a worker thread.
 
-    If it is cancelled the thread goes on, because nothing can stop it: its job is told.
+    If the call is cancelled, the thread goes on, because nothing can stop it. The job keeps a list of such threads.
     """
-    # One unit of the pool is held already, so a second limit here could only get in the way.
+    # The run holds one unit of the pool already: a second limit here could only delay it.
     limiter = anyio.CapacityLimiter(1)
     thread = ThreadCall(partial(func, *args, **kwargs))
     try:
@@ -136,7 +143,7 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
         has_begun = not thread.forbid()
         if has_begun and not thread.has_ended:
             job = RUN.get().job
-            job.threads = [*(job.threads or ()), thread]  # while it goes on, the job counts as running
+            job.threads = [*(job.threads or ()), thread]  # while the thread goes on, the job counts as running
         if not has_begun and isinstance(exc, (RuntimeError, MemoryError)):
             msg = f"no worker thread: {str(exc) or type(exc).__name__}"
             raise NotLaunched(msg) from exc
@@ -146,7 +153,7 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
 
 
 def _check(func: object) -> None:
-    """Raise InvalidJob for what is no callable, and for one whose call alone does nothing."""
+    """Raise InvalidJob for an object that is not callable, and for a callable whose call alone does nothing."""
     if not callable(func):
         msg = f"func must be something that can be called, not {func!r}"
         raise InvalidJob(msg)
@@ -162,7 +169,7 @@ def _check(func: object) -> None:
 
 
 def _is_generator(flags: int) -> bool:
-    """Whether it is code that yields. What `types.coroutine` has marked yields to the loop, and may be awaited."""
+    """Return whether the code yields. Code marked by `types.coroutine` yields to the loop, and may be awaited."""
     return (
         bool(flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)) and not flags & inspect.CO_ITERABLE_COROUTINE
     )

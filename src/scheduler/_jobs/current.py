@@ -19,10 +19,12 @@ RUN: Final[ContextVar[Attempt]] = ContextVar("scheduler_run")
 class CurrentRun:
     """The run that the calling task belongs to.
 
-    `due` and `deadline` are aware, in UTC; `deadline` None: there is no timeout, or it ends after the year 9999.
-    `attempt` counts from 1. `fence` identifies the attempt. Where one scheduler has the store it rises with every mark:
-    hand it to whatever must refuse a late writer. Where agents share the store it orders nothing, as an older agent has
-    lower fences: hand over `job_id`, `due` and `attempt`. Of one tick, the lower attempt is the late one.
+    `due` and `deadline` are aware, in UTC. `deadline` None: there is no timeout, or it ends after the year 9999.
+    `attempt` counts from 1. `fence` identifies the attempt.
+
+    If one scheduler has the store, `fence` rises with every mark: give it to whatever must refuse a late writer. If
+    nodes share the store, it orders nothing, because an older node has lower fences: give `job_id`, `due` and
+    `attempt`. Of one tick, the lower attempt is the late one.
     """
 
     job_id: str
@@ -40,7 +42,7 @@ class CurrentRun:
 def current_run() -> CurrentRun:
     """Return the run of the calling task, subtask or worker thread. Raises LookupError anywhere else.
 
-    Where agents share a store, its `fence` identifies the run and does not order it: compare `due` and `attempt`.
+    If nodes share a store, its `fence` identifies the run and does not order it: compare `due` and `attempt`.
     """
     try:
         run = RUN.get()

@@ -1,4 +1,4 @@
-"""Definition: what a job does and how, apart from its schedule, as one value, however the job comes about."""
+"""The definition of a job: what it does and how, without its schedule, as one value."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from ..stores import StoredJob
 from .options import DEFAULT, NO_KWARGS, NO_TAGS
 
 Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
-"""From a callable and its arguments to the coroutine that does it."""
+"""A function from a callable and its arguments to a coroutine."""
 
 
 class Lasting(Protocol):
-    """A call that may outlive the run that it works for: one in a thread, which nothing can stop."""
+    """A call in a thread, which nothing can stop. It may outlive its run."""
 
     has_ended: bool
 
 
 @frozen
 class Definition:
-    """A job's callable with its arguments, its rules, and how people find it. `call` makes a coroutine of the two."""
+    """A job's callable with its arguments, its rules, and how people find it. `call` makes a coroutine of the first
+    two.
+    """
 
     func: Callable[..., Any]
     call: Call
@@ -36,7 +38,7 @@ class Definition:
 
 @frozen
 class Unfit:
-    """The row that keeps its job from running, until somebody mends it. `is_readable`: it only waits for its task."""
+    """The row that keeps its job from running until it is mended. `is_readable`: the job only waits for its task."""
 
     row: StoredJob
     is_readable: bool

@@ -1,6 +1,6 @@
-"""The interface of a job: what users hold, documented here and kept by the only kind of job there is (`_jobs.job`).
+"""The interface of a job: what users hold, documented here and implemented by `_jobs.job`.
 
-What a scheduler itself needs of a job is no business of theirs, and does not show beside its verbs.
+What the scheduler itself needs of a job is not part of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SomeSchedule = Schedule | str | timedelta | float
 
 
 class JobChanges(TypedDict, total=False):
-    """The changes that `Job.update` takes beside a schedule: options of `Scheduler.add`, under the same names."""
+    """The changes that `Job.update` takes besides a schedule: options of `Scheduler.add`, under the same names."""
 
     func: Callable[..., Any] | str
     args: Iterable[Any]
@@ -53,22 +53,22 @@ class Job:
 
     @property
     def name(self) -> str | None:
-        """A name for people, if it was given one."""
+        """The job's name for people, if it has one."""
         raise NotImplementedError
 
     @property
     def tags(self) -> frozenset[str]:
-        """The tags by which it can be paused with others."""
+        """The tags by which the job can be paused with others."""
         raise NotImplementedError
 
     @property
     def schedule(self) -> Schedule:
-        """When it starts by itself."""
+        """The schedule by which the job starts by itself."""
         raise NotImplementedError
 
     @property
     def func(self) -> Callable[..., Any]:
-        """The callable that it calls, with `args` and `kwargs`."""
+        """The callable that the job calls, with `args` and `kwargs`."""
         raise NotImplementedError
 
     @property
@@ -82,7 +82,7 @@ class Job:
         raise NotImplementedError
 
     policy: Policy
-    """Its options in checked form, which the properties below tell."""
+    """The job's options in checked form. The properties below read them."""
 
     @property
     def needs(self) -> Mapping[str, int]:
@@ -91,17 +91,17 @@ class Job:
 
     @property
     def priority(self) -> float:
-        """Its priority among jobs that wait for room: the higher one goes first."""
+        """The job's priority among jobs that wait for room: the higher one goes first."""
         return self.policy.priority
 
     @property
     def timeout(self) -> timedelta | None:
-        """How long a run may take; None: as long as it likes."""
+        """How long a run may take. None: as long as it likes."""
         return None if self.policy.timeout is None else timedelta(seconds=self.policy.timeout)
 
     @property
     def retry(self) -> Retry | None:
-        """The rule by which a failed tick is tried again; None: it is not."""
+        """The rule by which a failed tick is tried again. None: it is not."""
         return self.policy.retry
 
     @property
@@ -121,45 +121,45 @@ class Job:
 
     @property
     def state(self) -> JobState:
-        """Where it stands at this moment. Of a job that another agent has: SCHEDULED or DISABLED, as its row says."""
+        """The job's state at this moment. If another node has the job: SCHEDULED or DISABLED, as its row says."""
         raise NotImplementedError
 
     @property
     def agent(self) -> str | None:
-        """The name of the agent that has the job, of those that share the store. None: the store is not shared."""
+        """The name of the node that has the job. None: the store is not shared."""
         raise NotImplementedError
 
     @property
     def is_ours(self) -> bool:
-        """Whether this scheduler has the job. False: another agent, with which it shares the store, or nobody yet."""
+        """Whether this scheduler has the job. False: another node that shares the store has it, or no node yet."""
         raise NotImplementedError
 
     @property
     def error(self) -> str | None:
-        """Why it does not start by itself; None: it does."""
+        """Why the job does not start by itself. None: it does."""
         raise NotImplementedError
 
     @property
     def next_start(self) -> datetime | None:
         """The next start of the job, retries included. None: it does not start by itself.
 
-        Of a job that another agent has: what its schedule says.
+        If another node has the job, this is what its schedule says.
         """
         raise NotImplementedError
 
     def next_starts(self, count: int) -> list[datetime]:
-        """Return the next `count` regular starts, or as many as there are."""
+        """Return the next `count` regular starts, or fewer if the schedule ends."""
         raise NotImplementedError
 
     def statistics(self) -> JobStatistics:
         """Return the job's counts at this moment. From another thread, a run that just ends may be missing.
 
-        Of a job that another agent has there are none here.
+        The runs of a job that another node has are counted there.
         """
         raise NotImplementedError
 
     def remove(self) -> None:
-        """Take the job out of its scheduler. If it runs, the run is cancelled. Removing it again changes nothing."""
+        """Remove the job from its scheduler. If it runs, the run is cancelled. Removing it again changes nothing."""
         raise NotImplementedError
 
     def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
@@ -171,10 +171,10 @@ class Job:
         raise NotImplementedError
 
     def resume(self) -> None:
-        """Start the job again from its next slot on. What it missed while it was paused stays missed.
+        """Start the job again from its next tick on. Ticks that it missed while it was paused stay missed.
 
-        This also brings back a job that was disabled. It ends only the job's own pause: if all jobs, or those with one
-        of its tags, are paused (`Scheduler.pause`), the job waits until that pause ends too. Raises JobNotFound.
+        This also brings back a job that was disabled. It ends only the job's own pause. A pause of all jobs, or of one
+        of its tags (`Scheduler.pause`), still holds the job until that pause ends too. Raises JobNotFound.
         """
         raise NotImplementedError
 
@@ -191,14 +191,16 @@ class Job:
         raise NotImplementedError
 
     def skip(self) -> None:
-        """Leave out the next regular start: it is recorded as missed, with the reason SKIPPED, and the one after it
-        comes as it would have. A retry stays. A job that has no regular start before it, because it is paused or counts
-        from the end of a run that goes on, skips nothing. Raises JobNotFound, AlreadyStopped.
+        """Leave out the next regular start: it is recorded as missed, with the reason SKIPPED. The start after it
+        stays.
+
+        A retry stays. A paused job has no regular start to skip. Neither has a job that counts from the end of a run
+        that goes on. Raises JobNotFound, AlreadyStopped.
         """
         raise NotImplementedError
 
     def supersede(self) -> None:
-        """Replace the next regular start, if somebody has set or skipped it, by the one that the schedule gives now.
+        """Replace a next start that was set or skipped by hand with the start that the schedule gives now.
 
         Raises JobNotFound, AlreadyStopped.
         """
@@ -209,7 +211,7 @@ class Job:
         self.pause(reason)
 
     def enable(self) -> None:
-        """Start the job again from its next slot on: another word for `resume`. Raises JobNotFound."""
+        """Start the job again from its next tick on: another word for `resume`. Raises JobNotFound."""
         self.resume()
 
     def run_now(self) -> AskedRun:
@@ -221,7 +223,7 @@ class Job:
         raise NotImplementedError
 
     def update(self, *, schedule: SomeSchedule | None = None, **changes: Unpack[JobChanges]) -> None:
-        """Change the schedule, the function or any option of `Scheduler.add`. What you do not name stays.
+        """Change the schedule, the function or any option of `Scheduler.add`. Options that you do not name stay.
 
         This neither causes a run nor loses one. Raises InvalidJob, ScheduleError or JobNotFound: then nothing has
         changed.

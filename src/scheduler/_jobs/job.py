@@ -1,4 +1,4 @@
-"""A job, the definition that recurs; and an attempt at one of its ticks. They hold each other, so they are one file."""
+"""A job, and an attempt at one of its ticks. They hold each other, so they share a file."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Control(Protocol):
 
 
 class Job(Alarm, Handle):
-    """A job as its scheduler knows it: its own entry in the timer heap, and the handle that users hold.
+    """A job as its scheduler knows it: an entry in the timer heap, and the handle that users hold.
 
-    What only some jobs have is made when first needed: 100,000 jobs must fit.
+    Attributes that only some jobs have are made when first needed: 100,000 jobs must fit.
     """
 
     __slots__ = (
@@ -95,40 +95,40 @@ class Job(Alarm, Handle):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     state: JobState
-    audited: float  # when the watchdog last looked at it, in UTC seconds; not there before
+    audited: float  # when the watchdog last checked the job, in UTC seconds; absent before
 
     asked: Sparse[tuple[AskedRun, ...]] = Sparse(())
     """Runs that were asked for by hand, and have no answer yet."""
     backlog: Sparse[deque[tuple[int, int]] | None] = Sparse(None)
     """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
     fault: Sparse[str | None] = Sparse(None)
-    """Why it does not start by itself, on any agent."""
+    """Why the job does not start by itself, on any node."""
     floor: Sparse[CrashFloor | None] = Sparse(None)
-    """It was found crashed, and rests."""
+    """The rest of a job whose process died during a run."""
     held_by: Sparse[Pause | None] = Sparse(None)
-    """A pause of all jobs or of one of its tags."""
+    """A pause of all jobs or of one of the job's tags."""
     left_out_us: Sparse[int | None] = Sparse(None)
-    """The first start that its pause leaves out, on the planner's base."""
+    """The first start that the job's pause leaves out, on the planner's base."""
     is_due_by_hand = Sparse(False)  # noqa: FBT003 - its usual value
-    """Somebody has set the next start: it is no slot of the schedule."""
+    """Whether the next start was set by hand: it is no tick of the schedule."""
     is_elsewhere = Sparse(False)  # noqa: FBT003
-    """Another agent has it: here it is known, and does nothing."""
+    """Whether another node has the job: this one knows it, and does not start it."""
     is_parked = Sparse(False)  # noqa: FBT003
     is_paused = Sparse(False)  # noqa: FBT003
-    """It does not start by itself, for any of these reasons."""
+    """Whether the job does not start by itself, for any of these reasons."""
     owed: Sparse[Owed | None] = Sparse(None)
     """Ticks that a death or a stop has cut off, and that will be tried again."""
     paused_by: Sparse[Pause | None] = Sparse(None)
-    """Its own pause."""
-    again: Sparse[NextAttempt | None] = Sparse(None)  # at a tick that has failed
+    """The job's own pause."""
+    again: Sparse[NextAttempt | None] = Sparse(None)  # the retry of a failed tick
     stood: Sparse[StoredState | None] = Sparse(None)
-    """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
+    """The job's state in the store when its row parked it. It is kept until the row is mended."""
     threads: Sparse[list[Lasting] | None] = Sparse(None)
-    """Threads that outlived the run they worked for."""
+    """Threads that outlived their runs."""
     unfit: Sparse[Unfit | None] = Sparse(None)
-    """Its row keeps it from running."""
+    """The row that keeps the job from running."""
 
-    def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
+    def __init__(  # noqa: PLR0917 - keywords would cost a fifth of adding a job
         self,
         control: Control,
         id: str,
@@ -143,7 +143,7 @@ class Job(Alarm, Handle):
         name: str | None,
         tags: frozenset[str],
     ) -> None:
-        self.due = 0.0  # written out, not through super(): adding jobs is measured too
+        self.due = 0.0  # not through super(), because adding jobs must be fast
         self.slot = OUT
         self.control = control
         self.id = id
@@ -158,25 +158,25 @@ class Job(Alarm, Handle):
         self.name = name
         self.tags = tags
         self.task: str | None = None
-        """The name of its task in the store; None: it is not stored."""
+        """The name of the job's task in the store. None: the job is not stored."""
         self.schedule_text: str | None = None
-        """Its schedule as it stands in the store; None: it does not."""
+        """The job's schedule as the store has it. None: the store has none."""
         self.is_plain = False
-        """Nothing is remembered of its runs, and nothing is to be looked at when one begins."""
+        """Whether runs leave nothing to remember, and nothing must be checked when one begins."""
         self.state = SCHEDULED
         self.due_us: int | None = None
-        """The next regular start, on the planner's time base; None: there is none."""
+        """The next regular start, on the planner's time base. None: there is none."""
         self.dated_us: int | None = None
-        """The start that somebody has set, or was given first as a datetime: no regular one comes before it."""
+        """A start that was set by hand, or given as the first. No regular start comes before it."""
         self.runs: tuple[Attempt, ...] = ()
         self.sparse: dict[str, Any] | None = None
-        """What only some jobs have (Sparse); None: it has nothing of that."""
+        """The attributes that only some jobs have (Sparse). None: the job has none of them."""
         self.is_removed = False
         self.tally: Tally | Success | None = None
-        """Its counts. A first success stands here as it is, as many jobs run once and are gone."""
+        """The job's counts. A first success stands here as it is, because many jobs run once and are gone."""
 
     def __dir__(self) -> Iterable[str]:
-        """The names of the handle: what is documented."""
+        """Return the documented names: those of the handle."""
         return dir(Handle)
 
     def __repr__(self) -> str:
@@ -203,13 +203,13 @@ class Job(Alarm, Handle):
 
     def statistics(self) -> JobStatistics:
         runs, tally = self.runs, counted(self.tally)
-        while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
+        while runs is not self.runs:  # the loop, in another thread, has begun or ended a run between the two reads
             runs, tally = self.runs, counted(self.tally)
         running = 0
         for run in runs:
             started = run.started
             if not run.is_a_run and started is not None:
-                tally.begin(run.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
+                tally.begin(run.utc(started), started - run.due)  # `started_at` would be cached
             running += started is not None or run.is_a_run
         return tally.snapshot(running, getattr(self, "audited", None))
 
@@ -242,7 +242,7 @@ class Job(Alarm, Handle):
 
     @property
     def key(self) -> str:
-        """By what it has its place in an interval."""
+        """The text whose hash decides the job's place in an interval."""
         return self.policy.key_of(self.id)
 
     @property
@@ -251,32 +251,32 @@ class Job(Alarm, Handle):
         return Definition(self.func, self.call, self.args, self.kwargs, self.policy, self.tags, self.name)
 
     def become(self, definition: Definition, lateness: Histogram) -> None:
-        """Do from now on what the definition says. `lateness`: where runs of its kind are counted."""
+        """Take over a definition. `lateness`: where the lateness of such runs is counted."""
         self.func, self.call = definition.func, definition.call
         self.args, self.kwargs = definition.args, definition.kwargs
         self.policy, self.tags, self.name = definition.policy, definition.tags, definition.name
         self.lateness = lateness
 
     def settle_pause(self) -> None:
-        """Put together from its pauses whether it starts by itself, and why not."""
+        """Decide from the pauses whether the job starts by itself, and why not."""
         pause = self.paused_by or self.held_by
         self.is_paused = self.is_parked or self.is_elsewhere or pause is not None
-        if not self.is_parked:  # else `error` says what is wrong with its schedule
+        if not self.is_parked:  # else `fault` says what is wrong with the schedule
             self.fault = None if pause is None else pause.text
 
     def settle_state(self) -> None:
-        """Without a run the job is SCHEDULED, or DISABLED if it is paused, and not only elsewhere."""
+        """Set the state of a job without a run: SCHEDULED, or DISABLED if it is paused, and not only elsewhere."""
         if not self.runs:
             is_disabled = self.is_paused and (self.fault is not None or not self.is_elsewhere)
             self.state = at_rest(self.state, is_disabled=is_disabled)
 
     def leave(self) -> None:
-        """Be GONE, as soon as no run goes on any more."""
+        """Become GONE, as soon as no run goes on any more."""
         if not self.runs and self.state is not GONE:
             self.state = TRANSITIONS[Step.LEAVE][self.state]
 
     def counts(self) -> Tally:
-        """To be changed, by the loop alone."""
+        """Return the counts, which only the loop may change."""
         tally = self.tally
         if type(tally) is not Tally:
             self.tally = tally = counted(tally)
@@ -284,9 +284,9 @@ class Job(Alarm, Handle):
 
 
 class Attempt(Work):
-    """One try at a tick, as its job knows it. `scheduler._runs` has the only kinds there are, which run it.
+    """One try at a tick, as its job knows it. `scheduler._runs` has the kinds that run it.
 
-    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
+    `due_us` is the tick in UTC microseconds as users see it. `started` is in monotonic seconds, None until it has room.
     """
 
     __slots__ = ("attempt", "due_us", "job", "sparse", "started")
@@ -295,27 +295,28 @@ class Attempt(Work):
     due_us: int
     job: Job
     sparse: dict[str, Any] | None
-    """What only some attempts have (Sparse); None: nothing has become of it but its entry task."""
+    """The attributes that only some attempts have (Sparse). None: it has none of them."""
     started: float | None
 
     cause: Sparse[Cause | None] = Sparse(None)
     is_counted = Sparse(False)  # noqa: FBT003 - its usual value
-    """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
+    """Whether the job's statistics count its beginning already. Else they count all of it when it has ended."""
     time_allowed = Sparse(0.0)
     results: Sparse[list[object] | tuple[()]] = Sparse(())
     owes: Sparse[StoredTick | None] = Sparse(None)
     """The record that says that the tick of a stored job is owed: this is the next attempt."""
 
     fence_number: int
-    """Of a stored job's attempt. Its mark `is_held` (asked for), `is_sent` (may be durable), `is_marked` (durable).
-    Or it `goes_without`.
+    """The fence of a stored job's attempt.
+
+    Its mark `is_held` (requested), `is_sent` (perhaps durable) or `is_marked` (durable). Or it `goes_without` a mark.
     """
     is_held = is_sent = is_marked = goes_without = False
     dropped_for: MissedReason | None = None
-    """Why it does not begin, if that is because of its mark."""
+    """Why the attempt does not begin, if its mark is the reason."""
 
     @property
-    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
+    def func(self) -> Callable[..., Any]:  # type: ignore[override] # read from the job
         return self.job.func
 
     @property
@@ -329,12 +330,12 @@ class Attempt(Work):
 
     @property
     def is_owed(self) -> bool:
-        """Whether this is another attempt at a tick that must not be lost: nothing takes its place."""
+        """Whether this retries a tick that must not be lost: no other tick takes its place."""
         return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
     @property
     def is_a_run(self) -> bool:
-        """Its job's counts have it among the runs."""
+        """Whether the job's counts have it among the runs."""
         return self.is_counted
 
     @property
@@ -344,17 +345,17 @@ class Attempt(Work):
 
     @property
     def started_at(self) -> float:
-        """When it began, in UTC seconds; 0.0 if it has not."""
+        """When the attempt began, in UTC seconds; 0.0 if it has not."""
         raise NotImplementedError
 
     @property
     def deadline_us(self) -> int | None:
-        """When its timeout ends it, in UTC microseconds."""
+        """When its timeout ends the attempt, in UTC microseconds."""
         raise NotImplementedError
 
     @property
     def fence(self) -> int:
-        """Rises with every attempt at its tick."""
+        """A number that rises with every attempt at its tick."""
         return self.attempt
 
     @property
@@ -363,7 +364,7 @@ class Attempt(Work):
         raise NotImplementedError
 
     def ask_as_job(self) -> None:
-        """Need what its job needs by now, and rank as that does. Only while it holds nothing."""
+        """Take the present needs and priority of the job. Only while the attempt holds nothing."""
         self.needs, self.priority = self.job.policy.needs, self.job.policy.priority
 
     def utc(self, monotonic: float) -> float:
@@ -371,19 +372,19 @@ class Attempt(Work):
         raise NotImplementedError
 
     def terminate(self, cause: Cause) -> None:
-        """Cancel whatever of it runs or waits. It ends when that has ended."""
+        """Cancel every task of the attempt. It ends when these have ended."""
         raise NotImplementedError
 
     def stand_for(self, due: float, due_us: int, attempt: int) -> None:
-        """Be the attempt at another tick, in the place in the line that it has already."""
+        """Become the attempt at another tick, in the queue position that it has already."""
         raise NotImplementedError
 
     def wait_for_mark(self, fence: int) -> None:
-        """Its mark has been asked for, with that fence."""
+        """Note that its mark has been requested, with that fence."""
         raise NotImplementedError
 
     def mark_is_sent(self) -> None:
-        """Its mark is on its way to the store: no other tick can take this one's place any more."""
+        """Note that its mark is on its way to the store: no other tick can replace this one any more."""
         raise NotImplementedError
 
     def mark_is_durable(self) -> None:
@@ -391,9 +392,9 @@ class Attempt(Work):
         raise NotImplementedError
 
     def mark_is_refused(self, reason: MissedReason) -> None:
-        """Let it not begin, because of its mark."""
+        """Drop the attempt, because of its mark."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """End it here and now, whatever its code is doing."""
+        """End the attempt now, whatever its code is doing."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The jobs of one scheduler, by id: the dict, its lock, and numbers for jobs that are given no id."""
+"""The jobs of one scheduler, by id: the dict, its lock, and ids for jobs that are given none."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .ownership import Ownership
 
 
 def shard_of_job(job: Job) -> int:
-    """The shard of a stored job, where agents share the store."""
+    """Return the shard of a stored job, in a store that nodes share."""
     return shard_of(job.policy.place or job.id, job.policy.where)
 
 
 def _nobody(whole: str) -> None:
-    """Tell nobody."""
+    """Do nothing: no part of a job needs it."""
 
 
 class JobList:
     """All jobs of a scheduler, in the order in which they were added. Any thread.
 
-    `by_id` is changed with `lock` held, and may be looked into without. `ownership`: which of the stored jobs are ours.
+    `by_id` is changed with `lock` held, and may be read without. `ownership`: which of the stored jobs are ours.
     """
 
     def __init__(self, ownership: Ownership) -> None:
@@ -32,7 +32,7 @@ class JobList:
         self.by_id: dict[str, Job] = {}
         self.lock = RLock()
         self._parts: dict[str, dict[str, None]] = {}
-        """Ids of the parts of jobs that several agents run, by the ids of these."""
+        """Ids of the parts of jobs that several nodes run, by the ids of these jobs."""
         self._on_part_gone: Callable[[str], object] = _nobody
         self._number = 1
         self._offered = ""
@@ -42,7 +42,7 @@ class JobList:
         return len(self.by_id)
 
     def get(self, id: str) -> Job:
-        """The job of that id. Raises JobNotFound."""
+        """Return the job of that id. Raises JobNotFound."""
         try:
             return self.by_id[id]
         except KeyError:
@@ -50,20 +50,20 @@ class JobList:
             raise JobNotFound(msg) from None
 
     def find(self, id: str) -> Job | None:
-        """The job of that id; None: there is none."""
+        """Return the job of that id, or None."""
         return self.by_id.get(id)
 
     def is_elsewhere(self, job: Job) -> bool:
-        """Whether another agent has that job."""
+        """Return whether another node has that job."""
         return job.task is not None and self.is_others(job.id, job.policy)
 
     def is_others(self, id: str, policy: Policy) -> bool:
-        """Whether another agent has the stored job of that id. What runs in parts nobody has: its parts are had."""
+        """Return whether the stored job of that id is not ours. A job in parts has no owner; its parts do."""
         ours = self.ownership
         return not ours.holds(id, policy.place, policy.where) or (policy.agents is not None and ours.is_shared)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
-        """Whether another agent is to have that job, which is added here. `at_once`: it has a start now."""
+        """Return whether another node will have a job that is added here. `at_once`: it has a start now."""
         if job.task is None:
             return False
         policy, ours = job.policy, self.ownership
@@ -72,17 +72,17 @@ class JobList:
         return not ours.begin(job.id, policy.place, policy.where, at_once=at_once)
 
     def is_asked_elsewhere(self, job: Job) -> bool:
-        """Whether another agent has the job, and is to be asked for what concerns it."""
+        """Return whether another node has the job, and gets requests for it."""
         return job.is_elsewhere and not job.is_removed and self.ownership.are_asked
 
     def agent_of(self, job: Job) -> str | None:
-        """The name of the agent that has the job; None: no other could have it."""
+        """Return the name of the node that has the job. None: no other could have it."""
         if job.task is None or job.policy.agents is not None:
             return None
         return self.ownership.agent_of(job.id, job.policy.place, job.policy.where)
 
     def check_placement(self, policy: Policy, *, is_stored: bool) -> None:
-        """Raise InvalidJob for labels, or a number of agents, where none are looked at."""
+        """Raise InvalidJob for labels, or a number of nodes, if this store cannot choose a node."""
         where, agents, ours = policy.where, policy.agents, self.ownership
         if where is None and agents is None:
             return
@@ -98,54 +98,54 @@ class JobList:
         raise InvalidJob(msg)
 
     def lacks(self, job: Job) -> str | None:
-        """The labels that the job asks for and no agent has, as was seen last; None: it lacks none."""
+        """Return the labels that the job needs and no node had when last seen. None: it lacks none."""
         where, view = job.policy.where, self.ownership.view
         if where is None or view is None or not view.lacks(where):
             return None
         return None if job.policy.is_part and view.owner_of(shard_of_job(job)) else where
 
     def jobs(self) -> list[Job]:
-        """All of them at this moment."""
+        """Return all jobs at this moment."""
         with self.lock:
             return list(self.by_id.values())
 
     def entered_after(self, id: str | None) -> list[Job]:
-        """Jobs that were entered after the one of that id was, but for those in the place of another. None: all."""
+        """Return the jobs that were entered after the job of that id, except replacements. `id` None: all."""
         with self.lock:
             later = list(takewhile(lambda each: each != id, reversed(self.by_id)))
             return [self.by_id[each] for each in reversed(later)]
 
     def enter(self, job: Job) -> None:
-        """Put the job in, in the place of one of its id."""
+        """Put the job in, instead of a job of its id."""
         with self.lock:
             self.by_id[job.id] = job
         if job.policy.is_part:
             self.note_part(job)
 
     def watch_parts(self, on_part_gone: Callable[[str], object]) -> None:
-        """Have `on_part_gone` called when a part has gone, with the id of the job of which it was one. Any thread."""
+        """Call `on_part_gone` when a part has gone, with the id of the whole job. Any thread."""
         self._on_part_gone = on_part_gone
 
     def note_part(self, job: Job) -> None:
-        """Know that a job is a part of the one whose id is its place."""
+        """Note that the job is a part of the job whose id is its place."""
         with self.lock:
             self._parts.setdefault(job.policy.place or "", {})[job.id] = None
 
     def parts_of(self, id: str) -> list[Job]:
-        """The parts that are there of the job of that id."""
+        """Return the parts of the job of that id that are here."""
         with self.lock:
             found = [self.by_id.get(part) for part in self._parts.get(id, ())]
         return [part for part in found if part is not None and part.policy.is_part and part.policy.place == id]
 
     def discard(self, job: Job) -> None:
-        """Take the job out, and mark it as removed; another one of its id stays."""
+        """Take the job out, and mark it as removed. Another job of its id stays."""
         with self.lock:
             job.is_removed, job.is_plain = True, False
             if self.by_id.get(job.id) is job:
                 del self.by_id[job.id]
                 if not self.by_id:
-                    self.by_id.clear()  # the table of 100,000 jobs takes 5 MiB, and stays until somebody does this
-            if job.id == self._offered:  # it had it
+                    self.by_id.clear()  # else the table of 100,000 jobs would keep 5 MiB
+            if job.id == self._offered:  # the job had taken the offered id
                 self._number += 1
         if job.policy.is_part:
             self._forget_part(job)
@@ -161,7 +161,7 @@ class JobList:
         self._on_part_gone(whole)
 
     def free_id(self) -> str:
-        """An id that no job has or was given here. Call it with `lock` held."""
+        """Return an id that no job has or was offered here. Call it with `lock` held."""
         while (id := f"job-{self._number}") in self.by_id:
             self._number += 1
         self._offered = id

@@ -1,4 +1,4 @@
-"""JSON that gives back what was put into it, or refuses: for what jobs are called with and how they are run."""
+"""JSON that gives back what was put into it, or refuses: for the arguments and options of stored jobs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 from .._values import InvalidJob
 
 LARGEST: Final = 1024 * 1024
-"""Characters in a stored row."""
+"""The most characters in a stored row."""
 
 MOST: Final = 100_000
-"""Values in one column."""
+"""The most values in one column."""
 
 DEEPEST: Final = 100
-"""Lists and mappings inside each other."""
+"""The most lists and mappings inside each other."""
 
 _SHORT: Final = 1_000
 _SHOWN: Final = 100
 _NESTED: Final = frozenset({list, tuple, dict})
 _LISTS: Final = frozenset({list, tuple})
 _LARGEST_NUMBER: Final = 10_000
-"""Bits of a whole number: Python reads back no number of more than 4,300 digits."""
+"""The most bits of a whole number: Python reads back no number of more than 4,300 digits."""
 
 _dump: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -33,8 +33,9 @@ T = TypeVar("T")
 
 
 def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """A reader that keeps what it has made of the last `size` texts, for the next rows that hold them. Long texts would
-    fill the memory: they are read each time.
+    """Return a decorator for a reader, which keeps the values of the last `size` texts.
+
+    Long texts would fill the memory, so they are read each time.
     """
 
     def decorate(read: Callable[[str], T]) -> Callable[[str], T]:
@@ -45,10 +46,10 @@ def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
 
 
 def json_text(value: Any, place: str) -> str:
-    """`value` as compact JSON with sorted keys. `place` is what errors call it, such as "args".
+    """Return `value` as compact JSON with sorted keys. `place` is its name in errors, such as "args".
 
-    Tuples become lists. Raises InvalidJob for what JSON cannot give back: other types, subclasses too, keys that are
-    no texts, NaN and infinities, texts that are no Unicode or hold NUL, and too much of anything.
+    Tuples become lists. Raises InvalidJob for what JSON cannot give back: other types, subclasses too, keys that are no
+    texts, NaN and infinities. It also refuses texts that are no Unicode or hold NUL, and too much of anything.
     """
     if not _is_flat(value):
         check_json(value, place)
@@ -56,7 +57,7 @@ def json_text(value: Any, place: str) -> str:
 
 
 def check_json(value: Any, place: str) -> None:
-    """Raises InvalidJob as `json_text` does."""
+    """Raise InvalidJob as `json_text` does."""
     rest: list[tuple[Any, _Place, int]] = [(value, _Place(None, place), 0)]
     count = 0
     while rest:
@@ -78,7 +79,7 @@ def check_json(value: Any, place: str) -> None:
 
 
 def copied(value: T) -> T:
-    """The value, with lists and mappings of its own: what is stored is to stay what it is, whoever has the value."""
+    """Return the value with new lists and mappings: a caller who changes its own does not change what is stored."""
     kind: type = type(value)
     if kind not in _NESTED:
         return value
@@ -90,7 +91,10 @@ def copied(value: T) -> T:
 
 
 def read_json(text: str) -> Any:
-    """The value of a text. Raises InvalidJob for what `json_text` would not write, and for a key that comes twice."""
+    """Return the value of a text. Raises InvalidJob for text that `json_text` would not write.
+
+    That includes a key that comes twice.
+    """
     try:
         value = _load(text)
     except (ValueError, RecursionError) as exc:
@@ -104,19 +108,19 @@ def read_json(text: str) -> Any:
 
 
 def _is_large(text: str) -> bool:
-    """Whether it may hold more than is allowed."""
+    """Return whether the text may hold more values or levels than are allowed."""
     return len(text) > DEEPEST and (text.count("[") + text.count("{") > DEEPEST or text.count(",") >= MOST)
 
 
 def check_text(value: str, place: object) -> None:
-    """Raises InvalidJob for a text that not every store can hold."""
+    """Raise InvalidJob for a text that some stores cannot hold."""
     if not value.isprintable() and ("\0" in value or not _is_unicode(value)):
         msg = f"{place} must be Unicode text without NUL, not {value[:_SHOWN]!r}"
         raise InvalidJob(msg)
 
 
 class _Place(NamedTuple):
-    """Where a value stands, to be spelt out only if something is wrong with it."""
+    """The place of a value, spelt out only in an error."""
 
     parent: _Place | None
     key: str | int
@@ -132,12 +136,12 @@ class _Place(NamedTuple):
 
 
 def _is_fine(value: Any) -> bool:
-    """Whether a value is one of the usual plain ones, told quickly; False: it must be looked at."""
+    """Return whether a value is one of the usual plain ones, quickly. False: it must be checked."""
     return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether a value is a short list of plain values, as most arguments are; False: it must be looked at."""
+    """Return whether a value is a short list of plain values, as most arguments are. False: it must be checked."""
     return type(value) in _LISTS and len(value) <= DEEPEST and all(map(_is_fine, value))
 
 
@@ -200,7 +204,7 @@ _decoder: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, 
 
 
 def _load(text: str) -> Any:
-    """Decode the text. `decode` looks for blanks around it too, which cost as much again."""
+    """Decode the text. `decode` looks for blanks around it too, which takes as long again."""
     try:
         value, end = _decoder.raw_decode(text)
     except json.JSONDecodeError:

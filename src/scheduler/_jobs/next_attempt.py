@@ -1,4 +1,4 @@
-"""Attempts that are to come: at a failed tick, or at what a death has cut off. They wait in the heap, not for room."""
+"""Future attempts, at a failed tick or at a tick that a death has cut off. They wait in the heap, not for room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..stores import StoredTick
 
 
 class NextAttempt(Alarm):
-    """Which tick will be tried again, and which attempt that will be. `again` is called with it when it is due."""
+    """The next attempt at a tick, and its number. When it is due, it calls `again` with itself."""
 
     __slots__ = ("again", "attempt", "due_us")
 

@@ -27,20 +27,23 @@ DEFAULT: Final = Policy()
 MOST_CATCH_UP: Final = 10_000
 DEFAULT_MAX_RUNNING: Final = 10
 SHORTEST_POLL: Final = 0.001
-"""Seconds. To ask a store more often than that would cost a core."""
+"""Seconds. Asking a store more often would keep a core busy."""
 
 LONGEST_PLACE: Final = 1_000
 
 MOST_AGENTS: Final = 1_000
 APART: Final = "zone"
-"""The label in which agents differ, where nobody says otherwise."""
+"""The label in which nodes differ, by default."""
 
 SHARED_POLICIES: Final = 1_000
-"""Distinct sets of options that are kept to be shared."""
+"""Distinct sets of options that are kept for sharing."""
 
 
 def schedule_of(value: Schedule | str | timedelta | float) -> Schedule:
-    """A schedule, text for `schedule.parse`, or the interval of an Every. Raises ScheduleError or InvalidJob."""
+    """Return a schedule from itself, a text for `schedule.parse`, or the interval of an Every.
+
+    Raises ScheduleError or InvalidJob.
+    """
     if isinstance(value, Schedule):
         return value
     if isinstance(value, str):
@@ -52,7 +55,7 @@ def schedule_of(value: Schedule | str | timedelta | float) -> Schedule:
 
 
 def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
-    """`base` with these options.
+    """Return `base` with these options.
 
     Raises InvalidJob for a value that makes no sense, and for an option that does not exist.
     """
@@ -73,7 +76,7 @@ def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
 
 
 def limit_of(name: str, value: Any) -> float:
-    """A number of units that may be used at a time. Raises InvalidJob, which names the argument."""
+    """Return how many units may be used at a time. Raises InvalidJob, which names the argument."""
     if value == math.inf or (_is_number(value) and value >= 1 and value == int(value)):
         return value  # type: ignore[no-any-return]
     msg = f"{name} must be a whole number from 1, or math.inf for no limit, not {shown(value)}"
@@ -81,7 +84,7 @@ def limit_of(name: str, value: Any) -> float:
 
 
 def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:
-    """Limits by name. Raises InvalidJob, which names the one that makes no sense."""
+    """Return limits by name. Raises InvalidJob, which names the limit that makes no sense."""
     if limits is None:
         return None
     if not isinstance(limits, Mapping) or not all(isinstance(name, str) for name in limits):
@@ -91,7 +94,7 @@ def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:
 
 
 def text_of(name: str, value: Any) -> str | None:
-    """A text or None. Raises InvalidJob, which names the argument."""
+    """Return a text or None. Raises InvalidJob, which names the argument."""
     if value is None or isinstance(value, str):
         return value
     msg = f"{name} must be a text, not {shown(value)}"
@@ -99,7 +102,7 @@ def text_of(name: str, value: Any) -> str | None:
 
 
 def flag_of(name: str, value: Any) -> bool:
-    """True or False. Raises InvalidJob, which names the argument, for what only counts as one of them."""
+    """Return True or False. Raises InvalidJob for any other value, even 0 or 1; it names the argument."""
     if isinstance(value, bool):
         return value
     msg = f"{name} must be True or False, not {shown(value)}"
@@ -107,7 +110,7 @@ def flag_of(name: str, value: Any) -> bool:
 
 
 def tag_of(value: Any) -> str | None:
-    """A tag that is paused; None: all jobs are. Raises InvalidJob for what no store can hold."""
+    """Return a tag. None: all jobs. Raises InvalidJob for a text that no store can hold."""
     tag = text_of("tag", value)
     if tag is not None:
         check_text(tag, "tag")
@@ -115,7 +118,7 @@ def tag_of(value: Any) -> str | None:
 
 
 def reason_of(value: Any) -> str | None:
-    """Why something is paused. Raises InvalidJob for what is no text, or none that a store can hold."""
+    """Return the reason of a pause. Raises InvalidJob for what is no text, or none that a store can hold."""
     reason = text_of("reason", value)
     if reason is not None:
         check_text(reason, "reason")
@@ -126,7 +129,7 @@ def reason_of(value: Any) -> str | None:
 
 
 def part_of(name: str, value: T, verb: str, such_as: str) -> T:
-    """A part that a scheduler is made of, if it has that verb. Raises TypeError."""
+    """Return a part of a scheduler, if it has that verb. Raises TypeError."""
     if not callable(getattr(value, verb, None)) or isinstance(value, type):
         msg = f"{name} must be something such as {such_as}, not {shown(value)}"
         raise TypeError(msg)
@@ -134,7 +137,7 @@ def part_of(name: str, value: T, verb: str, such_as: str) -> T:
 
 
 def seconds_of(name: str, value: Any) -> float:
-    """A duration in seconds. Raises InvalidJob, which names the argument."""
+    """Return a duration in seconds. Raises InvalidJob, which names the argument."""
     try:
         return duration(value).total_seconds()
     except ScheduleError as exc:
@@ -143,7 +146,7 @@ def seconds_of(name: str, value: Any) -> float:
 
 
 def until_of(value: Any, now: datetime) -> datetime:
-    """The end of a pause, in UTC. Raises InvalidJob unless it is an aware datetime after `now`."""
+    """Return the end of a pause, in UTC. Raises InvalidJob unless it is an aware datetime after `now`."""
     until = aware("until", value)
     if until <= now:
         msg = f"until={value} has passed: a pause ends in the future, or with resume()"
@@ -152,7 +155,7 @@ def until_of(value: Any, now: datetime) -> datetime:
 
 
 def some_seconds_of(name: str, value: Any) -> float | None:
-    """A length in seconds; None for none. Raises InvalidJob for one that is nothing, and for what is no length."""
+    """Return a length in seconds, or None. Raises InvalidJob for a length of zero, and for what is no length."""
     if value is None:
         return None
     seconds = seconds_of(name, value)
@@ -163,12 +166,15 @@ def some_seconds_of(name: str, value: Any) -> float | None:
 
 
 def delay_of(name: str, value: Any) -> float:
-    """A delay in seconds, of a hundred years at most: its end is an instant. Raises InvalidJob, which names it."""
+    """Return a delay in seconds, of a hundred years at most. Raises InvalidJob, which names the argument.
+
+    The limit keeps the end of the delay a valid instant.
+    """
     return min(seconds_of(name, value), LONGEST)
 
 
 def poll_of(name: str, value: Any) -> float:
-    """How often a store is asked, in seconds. Raises InvalidJob, which names the argument."""
+    """Return the seconds between looks into a store. Raises InvalidJob, which names the argument."""
     seconds = seconds_of(name, value)
     if seconds < SHORTEST_POLL:
         msg = f"{name} must be at least {SHORTEST_POLL:g} s, not {shown(value)}"
@@ -194,12 +200,12 @@ def _priority(name: str, value: Any) -> float:
 def _is_number(value: Any) -> TypeGuard[float]:
     try:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # no float can hold such a whole number
         return False
 
 
 def count_of(name: str, value: Any) -> int:
-    """A whole number from 1. Raises InvalidJob, which names the argument."""
+    """Return a whole number from 1. Raises InvalidJob, which names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         msg = f"{name} must be a whole number from 1, not {shown(value)}"
         raise InvalidJob(msg)
@@ -242,7 +248,7 @@ _EXAMPLES: Final[Mapping[type, str]] = {
 
 
 def _place(name: str, value: Any) -> str | None:
-    """A place, which has a name as jobs have an id; None: it is the job's own."""
+    """Return a place, a text like an id. None: the job has a place of its own."""
     place = text_of(name, value)
     if place is not None:
         check_text(place, name)
@@ -253,7 +259,7 @@ def _place(name: str, value: Any) -> str | None:
 
 
 def _where(name: str, value: Any) -> str | None:
-    """Labels of agents, as they are said; None: any agent."""
+    """Return labels of nodes, as they were given. None: any node."""
     where = _place(name, value)
     if where is not None and not is_part(where):
         try:
@@ -265,7 +271,7 @@ def _where(name: str, value: Any) -> str | None:
 
 
 def _agents(name: str, value: Any) -> int | str | None:
-    """On how many agents a job runs; None: on one, as any job."""
+    """Return how many nodes run a job. None: one, as usual."""
     if value is None or (isinstance(value, str) and value == EVERY_AGENT):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_AGENTS:
@@ -275,7 +281,7 @@ def _agents(name: str, value: Any) -> int | str | None:
 
 
 def _apart(name: str, value: Any) -> str | None:
-    """The name of a label; None: nobody asks for one."""
+    """Return the name of a label, or None."""
     if value is None or (isinstance(value, str) and is_label(value)):
         return value
     msg = f'{name} must be the name of a label such as "zone", not {shown(value)}'
@@ -283,7 +289,7 @@ def _apart(name: str, value: Any) -> str | None:
 
 
 def parted(policy: Policy, agents: int | str | None, apart: str | None) -> Policy:
-    """The policy of a job that so many agents run. Raises InvalidJob for what does not fit together."""
+    """Return the policy of a job that `agents` nodes run. Raises InvalidJob for options that contradict each other."""
     policy = policy_of({"agents": agents, "apart": apart}, policy)
     if policy.apart is not None and not isinstance(policy.agents, int):
         msg = f"apart={apart!r} is for a number of agents, such as agents=3"
@@ -315,7 +321,7 @@ assert set(_CHECKS) == set(OPTIONS)
 
 
 def tags_of(tags: Iterable[str]) -> frozenset[str]:
-    """Tags as a set. A single text is one tag. Raises InvalidJob."""
+    """Return tags as a set. A single text is one tag. Raises InvalidJob."""
     if isinstance(tags, str):
         return frozenset((tags,))
     found = frozenset(tags) if isinstance(tags, Iterable) else None
@@ -326,9 +332,9 @@ def tags_of(tags: Iterable[str]) -> frozenset[str]:
 
 
 def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
-    """Positional arguments.
+    """Return positional arguments as a tuple.
 
-    Raises InvalidJob for a text, whose letters nobody means, and for what cannot be gone through.
+    Raises InvalidJob for a text, whose letters would be the arguments, and for what cannot be iterated.
     """
     if isinstance(args, (str, bytes)) or not isinstance(args, Iterable):
         msg = f"args must be a tuple or list of arguments, such as ({shown(args)},), not {shown(args)}"
@@ -337,7 +343,7 @@ def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Keyword arguments. Raises InvalidJob for anything but a mapping from texts."""
+    """Return keyword arguments. Raises InvalidJob for anything but a mapping from texts."""
     if kwargs is None:
         return NO_KWARGS
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
@@ -347,7 +353,7 @@ def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def id_of(id: str) -> str:
-    """A job's id. Raises InvalidJob for anything but a text with something in it."""
+    """Return a job's id. Raises InvalidJob for anything but a text with something in it."""
     if not isinstance(id, str) or not id:
         msg = f"id must be a text with something in it, not {shown(id)}"
         raise InvalidJob(msg)
@@ -374,13 +380,13 @@ class Policies:
         return len(self._policies)
 
     def of(self, options: tuple[Any, ...]) -> Policy:
-        """The policy for the options of Scheduler.add, in the order in which they stand there. Raises InvalidJob."""
+        """Return the policy for the options of Scheduler.add, in the order of its signature. Raises InvalidJob."""
         if options == _DEFAULTS:
             return DEFAULT
-        key = (options, *map(type, options))  # True equals 1, and is none
+        key = (options, *map(type, options))  # True equals 1, and must be refused
         try:
             policy = self._policies.get(key)
-        except TypeError:  # needs that cannot be hashed, such as a list
+        except TypeError:  # needs may be a list, which cannot be hashed
             return policy_of(dict(zip(_NAMES, options, strict=True)))
         if policy is None:
             policy = policy_of(dict(zip(_NAMES, options, strict=True)))

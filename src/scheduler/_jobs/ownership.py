@@ -1,11 +1,10 @@
-"""Ownership: which stored jobs are ours. Asked by all who deal with jobs, from any thread, and never None.
+"""Ownership says which stored jobs are ours. Any part that deals with jobs asks it, from any thread.
 
-    Alone           all of them: nobody else has the store
+    Alone           all of them: no other scheduler has the store
     stores.Shares   those of our shards, where several schedulers share the store
     Held            those that have come out of a queue
 
-What is ours changes on the loop, by whoever has made the object. A job without a row in a store is ours, and not asked
-for here.
+The part that made the object changes it, on the loop. A job without a row in a store is ours, and this is not asked.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ class Ownership(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether others have the store too: they add jobs, and go on with what we leave."""
+        """Whether others have the store too: they add jobs, and continue the jobs that we leave."""
 
     @property
     def are_asked(self) -> bool:
-        """Whether those that have the other jobs may be asked for what concerns these."""
+        """Whether the owners of other jobs may get requests for them."""
 
     @property
     def know_labels(self) -> bool:
@@ -32,26 +31,27 @@ class Ownership(Protocol):
 
     @property
     def know_parts(self) -> bool:
-        """Whether a job that several run has its parts at each."""
+        """Whether a job that several nodes run has a part on each."""
 
     @property
     def view(self) -> View | None:
-        """The nodes that share the store, as they were seen last. None: not at all."""
+        """The nodes that share the store, as they were seen last. None: they were not seen."""
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:
-        """Whether the job of that id is ours."""
+        """Return whether the job of that id is ours."""
 
     def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:
-        """Whether a job of that id, which is added here, is ours from now on. `at_once`: it has a start now."""
+        """Return whether a job that is added here is ours from now on. `at_once`: it has a start now."""
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:
-        """The name of whoever has the job of that id, as far as is known; None: no other could have it, or nobody has
-        it.
+        """Return the last known owner of the job of that id, by name.
+
+        None: no other could have it, or no node has it.
         """
 
 
 class Alone:
-    """The ownership of a scheduler that has its store for itself, or has none: every job is its own."""
+    """The ownership of a scheduler that shares no store: every job is its own."""
 
     is_shared = False
     are_asked = False
@@ -67,6 +67,6 @@ class Alone:
         """Return True."""
         return True
 
-    def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - nobody else is there
+    def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - there is no other node
         """Return None: no other could have it."""
         return None

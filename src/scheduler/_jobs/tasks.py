@@ -1,4 +1,4 @@
-"""Which callables stored jobs may name: a registry that the user's code fills. Nothing is ever imported by a name."""
+"""The callables that stored jobs may name: a registry that the user's code fills. No name is ever imported."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SHOWN: Final = 200
-"""So many characters of a wrong name stand in an error."""
+"""The most characters of a wrong name in an error."""
 
 
 @frozen
 class Task:
-    """A callable under its name. `inline`: a `def` that runs on the loop itself. `without_store`: its runs begin though
-    the store does not answer.
+    """A callable under its name.
+
+    `inline`: a `def` that runs on the loop itself. `without_store`: its runs begin even while the store does not
+    answer.
     """
 
     name: str
@@ -35,9 +37,9 @@ class Task:
 
 
 class Tasks:
-    """Callables by short names, which stay the same when code moves. Safe from any thread.
+    """Callables by short names, which stay the same when code moves. Any thread.
 
-    `has_store`: there is a store in which jobs stand by those names.
+    `has_store`: there is a store whose jobs have such names.
     """
 
     def __init__(self, *, has_store: bool = False) -> None:
@@ -58,7 +60,8 @@ class Tasks:
         replace: bool = False,
         without_store: bool = False,
     ) -> None:
-        """Let `name` stand for `func` from now on. Once more changes nothing; `replace`: another may take its place.
+        """Let `name` stand for `func` from now on. Registering it again changes nothing. `replace`: replace another
+        callable.
 
         A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. A callable may have
         several names: the first one is what `name_of` gives. Raises InvalidJob.
@@ -79,27 +82,27 @@ class Tasks:
             self._names.setdefault(_key(func), name)
 
     def name_of(self, func: Callable[..., Any]) -> str | None:
-        """The name of `func`; None: it has none. The methods of two objects are two callables."""
+        """Return the name of `func`, or None. The methods of two objects are two callables."""
         return self._names.get(_key(func))
 
     def get(self, name: str) -> Callable[..., Any]:
-        """The callable of that name. Raises UnknownTask."""
+        """Return the callable of that name. Raises UnknownTask."""
         return self.task(name).func
 
     def task(self, name: str) -> Task:
-        """The task of that name. Raises UnknownTask."""
+        """Return the task of that name. Raises UnknownTask."""
         found = self._tasks.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownTask(self._advice(name))
         return found
 
     def goes_without_store(self, name: str) -> bool:
-        """Whether runs of the task of that name begin though the store does not answer."""
+        """Return whether runs of that task begin even while the store does not answer."""
         found = self._tasks.get(name)
         return found is not None and found.without_store
 
     def resolve(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
-        """The name in the store, if the job is to stand there, what is to be called, and how.
+        """Return the name in the store, if the job will be stored, the callable, and how it is called.
 
         `func`: a callable, or the name of a task. Raises UnknownTask, and InvalidJob for what cannot be called, or for
         a `durable` job whose callable has no name.
@@ -109,7 +112,7 @@ class Tasks:
             task = self.task(func)
             func, inline = task.func, inline or task.inline
         if not self._has_store or not durable:
-            return None, func, call_of(func, inline=inline)  # type: ignore[arg-type] # which refuses a text
+            return None, func, call_of(func, inline=inline)  # type: ignore[arg-type] # `call_of` refuses a text
         name = given if isinstance(given, str) else self.name_of(given)
         if name is None:
             msg = (
@@ -117,10 +120,10 @@ class Tasks:
                 f's.register("name", func), or add the job with durable=False'
             )
             raise InvalidJob(msg)
-        return name, func, call_of(func, inline=inline)  # type: ignore[arg-type] # it is none any more
+        return name, func, call_of(func, inline=inline)  # type: ignore[arg-type] # `func` is a callable here
 
     def names(self) -> list[str]:
-        """All names, in order."""
+        """Return all names, in order."""
         with self._lock:
             return sorted(self._tasks)
 
@@ -146,7 +149,7 @@ class Tasks:
 
 
 def name_of(func: Callable[..., Any]) -> str:
-    """The name that a function has by itself. Raises InvalidJob if that is none for a task."""
+    """Return the function's own name. Raises InvalidJob if no task can have it."""
     name = getattr(func, "__name__", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         msg = f'{repr(func)[:_SHOWN]} has no name that a task can have: give it one, as in @scheduler.task("check")'
@@ -155,7 +158,7 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 def decorated(register: Callable[..., None], name: F | str | None, *, inline: bool) -> F | Callable[[F], F]:
-    """A function that is given, registered under the name that it has itself; or what registers the next function."""
+    """Register a function under its own name; or return a decorator that registers the next function."""
 
     def decorate(func: F) -> F:
         register(name_of(func) if name is None or callable(name) else name, func, inline=inline)
@@ -175,7 +178,7 @@ def _checked(name: object) -> str:
 
 
 def _key(func: Callable[..., Any]) -> Hashable:
-    """Equal for equal callables, such as a method of an object that was looked up twice."""
+    """Return a key that is equal for equal callables, such as a bound method that was looked up twice."""
     try:
         hash(func)
     except TypeError:
