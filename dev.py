@@ -165,11 +165,9 @@ def provide_programs() -> None:
 
 
 def install(*packages: str) -> bool:
-    """Install packages of Debian, as root or by a sudo that asks for no password; return whether that was possible."""
-    if shutil.which("apt-get") is None:
-        return False
-    sudo = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
-    if sudo and (shutil.which("sudo") is None or subprocess.run([*sudo, "true"], check=False).returncode):
+    """Install packages of Debian if that is possible here; return whether it was."""
+    sudo = before_root_commands()
+    if sudo is None or shutil.which("apt-get") is None:
         return False
     env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     try:
@@ -181,6 +179,17 @@ def install(*packages: str) -> bool:
         return False
     importlib.invalidate_caches()  # ensurepip may be among them
     return True
+
+
+def before_root_commands() -> list[str] | None:
+    """Return the words before a command for root: none, or a sudo that asks for no password; None without either."""
+    if os.name != "posix" or os.geteuid() == 0:
+        return []
+    sudo = ["sudo", "--non-interactive"]
+    if shutil.which("sudo") is None:
+        return None
+    allowed = subprocess.run([*sudo, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+    return sudo if allowed else None
 
 
 def environment(purpose: str, *, extra: str, group: str | None = None) -> Path:
