@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -231,7 +232,9 @@ def test_a_wheel_with_a_fourth_package_is_refused(dev, tmp_path):
 
 def test_what_benchmarks_take_from_the_tests_can_be_imported_where_only_they_are_installed():
     """Ten scenarios failed in an environment that `dev.py bench` had made, for want of hypothesis."""
-    helpers = {path.stem for path in (ROOT / "tests").glob("*.py")}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
+    folders = [ROOT / folder for folder in settings["pythonpath"]]
+    helpers = {path.stem for folder in folders for path in folder.glob("*.py")}
     trees = [ast.parse(path.read_bytes()) for path in (ROOT / "benchmarks").rglob("*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     taken = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
@@ -240,5 +243,5 @@ def test_what_benchmarks_take_from_the_tests_can_be_imported_where_only_they_are
     assert {"fleet_members", "proxy"} <= set(names)
     missing = ("hypothesis", "time_machine", "trio", "cronsim", "apscheduler", "xdist")
     code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import {', '.join(names)}"
-    path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=True)
