@@ -5,9 +5,8 @@
               reminder-1, due when its time has come
     Closed -> the reminder goes; resolved is due once the trigger is settled, which may be long ago
 
-All of this happens while the end of a check is told, so it is in the transaction that stores that end. A process that
-dies leaves both or neither. A message is *settled* when its channel took it, when it expired, or when its channel is
-gone: its job ends. Lives on the loop, in calls of the scheduler's listeners.
+All of this is in the transaction that stores the end of a check. A process that dies leaves both or neither. A message
+is *settled* when its channel took it, when it expired, or when its channel is gone: its job ends. Lives on the loop.
 """
 
 from __future__ import annotations
