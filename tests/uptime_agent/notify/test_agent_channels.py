@@ -342,6 +342,26 @@ async def test_a_server_that_hangs_is_left_when_the_time_is_over(smtp):
     assert len(smtp.taken) == 1
 
 
+async def test_two_channels_with_the_same_settings_do_not_wait_for_each_other(serve):
+    """As when each has a rate of its own: neither is told that the message of the other still hangs."""
+    said = []
+
+    async def close_both(server, _stream):
+        await until(lambda: server.connections == 2 or said)
+
+    server = await serve(close_both)
+
+    async def send_as(name):
+        with pytest.raises(Undelivered) as caught:
+            await send(email(server), evolve(MESSAGE, channel=name))
+        said.append(str(caught.value))
+
+    async with anyio.create_task_group() as group:
+        for name in ("ops", "dev"):
+            group.start_soon(send_as, name)
+    assert said == [f"127.0.0.1:{server.port}: Connection unexpectedly closed"] * 2
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -89,7 +89,7 @@ class Email:
         """Hand the message to the server. One accepted recipient is enough; the remark names the others."""
         message = self.written(notification, means.clock.wall())
         session = _Session(self, message)
-        refused = await in_thread(self, session.run, session.give_up)
+        refused = await in_thread((notification.channel, self), session.run, session.give_up)
         return f"not accepted: {', '.join(map(printable, refused))}" if refused else None
 
     def written(self, notification: Notification, now: float) -> EmailMessage:

@@ -47,7 +47,7 @@ class Apprise:
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
         """Have Apprise deliver the notification."""
-        if not await in_thread(self, lambda: _notified(self.url, notification)):
+        if not await in_thread((notification.channel, self), lambda: _notified(self.url, notification)):
             raise Undelivered(f"{self.place} did not take it; what Apprise says of that is in the log (-v)")
         return None
 

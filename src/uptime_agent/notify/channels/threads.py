@@ -19,12 +19,12 @@ from .channel import Undelivered
 
 T = TypeVar("T")
 
-_busy: Final[set[object]] = set()
-"""Channels whose last call has not returned."""
+_busy: Final[set[tuple[str, object]]] = set()
+"""Channels whose last call has not come back."""
 
 
-async def in_thread(whose: object, call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
-    """Make the call in a thread, and return its value. When cancelled, call `give_up` instead of waiting.
+async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
+    """Make the call in a thread and return what it returns. When cancelled, do not wait for it: call `give_up`.
 
     Raises its errors, and Undelivered if the last call of that channel has not returned.
     """
@@ -49,7 +49,7 @@ async def in_thread(whose: object, call: Callable[[], T], give_up: Callable[[], 
 class _Call(Generic[T]):
     """A call in a thread."""
 
-    def __init__(self, whose: object, call: Callable[[], T]) -> None:
+    def __init__(self, whose: tuple[str, object], call: Callable[[], T]) -> None:
         self.done = anyio.Event()
         self._whose = whose
         self._call = call
