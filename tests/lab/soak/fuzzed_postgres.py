@@ -53,10 +53,12 @@ MOST = 100_000
 class Answers:
     """What the server of a number says, the same each time: `welcome`, and an answer to each question.
 
-    Something that it says is mangled. `hangs_up`: whether it closes the connection after some questions.
+    Something that it says is mangled, unless `mangles` is False. `hangs_up`: whether it closes the connection after
+    some questions.
     """
 
-    def __init__(self, seed, number):
+    def __init__(self, seed, number, *, mangles=True):
+        self._mangles = mangles
         self._chance = random.Random(f"{seed} {number}")
         self._wait = self._chance.choice((0, 0, 1, 1, 2, 3))
         self.hangs_up = self._chance.random() < 0.8
@@ -70,7 +72,7 @@ class Answers:
 
     def _mangled(self, pieces):
         self._wait -= 1
-        if self._wait < 0:
+        if self._wait < 0 and self._mangles:
             for _ in range(self._chance.choice((1, 1, 2, 3, 8))):
                 self._chance.choice(MANGLERS)(self._chance, pieces)
         return b"".join(pieces)
@@ -159,16 +161,20 @@ MANGLERS = (
 )
 
 
-async def handle(seed, reader, writer):
-    """Answer one connection."""
+async def named(reader, writer):
+    """Read how somebody begins: the name of the database that he asks for. None: he has gone, or wants no answer."""
     first = await reader.read(4096)
     while first[4:8] in {WANT_TLS, WANT_GSS}:
         writer.write(b"N")
         first = await reader.read(4096)
     if first[4:8] == CANCEL or not first:
-        return
+        return None
     words = first[8:].split(b"\0")
-    answers = Answers(seed, words[words.index(b"database") + 1].decode())
+    return words[words.index(b"database") + 1].decode()
+
+
+async def talk(answers, reader, writer):
+    """Let somebody in, and answer some questions."""
     writer.write(answers.welcome)
     for _ in range(5):
         if not (asked := await reader.read(65_536)):
@@ -182,7 +188,8 @@ async def handle(seed, reader, writer):
 async def serve(seed):
     async def served(reader, writer):
         with suppress(OSError, asyncio.IncompleteReadError):
-            await handle(seed, reader, writer)
+            if (database := await named(reader, writer)) is not None:
+                await talk(Answers(seed, database), reader, writer)
         with suppress(OSError):
             writer.close()
             await writer.wait_closed()

@@ -12,7 +12,6 @@ The name servers of this machine are put there too, as sockets that never answer
 # ruff: noqa: T201 - it speaks to who started it
 
 import argparse
-import fcntl
 import importlib.util
 import json
 import os
@@ -20,7 +19,6 @@ import re
 import signal
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -29,9 +27,9 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from lone_network import enter, raise_interface
+
 HERE = Path(__file__).resolve()
-INSIDE = "HOSTILE_SOAK_INSIDE"
-CANNOT = 2
 INTERVAL = 5.0
 INTERVAL_OF_HOSTILE = 3.0
 SAMPLE = 1.0
@@ -50,7 +48,6 @@ SLACK = {"threads": 8, "descriptors": 24, "memory": 12 * 1024}
 THREADS = 12
 """What the agent may have besides one thread for each name that hangs: loop, store, workers that come and go."""
 
-_SIOCSIFFLAGS, _SIOCGIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8914, 0x8913, 0x8916, 1
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -283,7 +280,9 @@ def verdicts(found, options):
 
 def main():
     options = arguments()
-    enter()
+    if importlib.util.find_spec("anyio") is None:  # an interpreter without our dependencies: dev.py has one with them
+        os.execv(sys.executable, [sys.executable, str(HERE.parents[1] / "dev.py"), "soak", *sys.argv[1:]])
+    enter(HERE)
     found = soak(options)
     rows = list(verdicts(found, options))
     if options.json:

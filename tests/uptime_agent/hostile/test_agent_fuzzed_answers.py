@@ -4,14 +4,12 @@ Real clients read mutants of proper answers from real sockets. `HYPOTHESIS_PROFI
 """
 
 import json
-import struct
 from contextlib import suppress
 
 import anyio
-import dns.message
-import dns.rrset
 import pytest
 
+from fuzzed_answers import HOOK, MAIL, RDAP, RDAP_WHOLE, names_answer, time_answer
 from kit import PATIENCE, examples
 from mutants import mutants
 from notify_kit import MESSAGE, channel
@@ -79,13 +77,6 @@ async def result_of(check):
     return found
 
 
-MAIL = [
-    b"220 mail ESMTP\r\n250-mail\r\n250-SIZE 100000\r\n250 8BITMIME\r\n250 a\r\n250 b\r\n354 c\r\n250 d\r\n221 e\r\n",
-    b"220-first\r\n220 second\r\n500 what\r\n250 mail\r\n250 ok\r\n550 nobody\r\n221 bye\r\n",
-    b"554 no\r\n",
-]
-
-
 async def test_any_answer_of_a_mail_server_takes_a_message_or_says_why_not(wire):
     """Greeting, EHLO, envelope and message."""
     made = channel(
@@ -99,14 +90,6 @@ async def test_any_answer_of_a_mail_server_takes_a_message_or_says_why_not(wire)
     assert 0 < taken < COUNT
 
 
-HOOK = [
-    b"HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n",
-    b"HTTP/1.1 503 Busy\r\nRetry-After: 120\r\nContent-Length: 5\r\n\r\nlater",
-    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
-    b"HTTP/1.1 429 Slow\r\nRetry-After: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b",
-]
-
-
 async def test_any_answer_of_a_receiver_takes_a_message_or_says_why_not(wire):
     """Status, header and body."""
     wire.waits_for = b"\r\n\r\n"
@@ -117,24 +100,6 @@ async def test_any_answer_of_a_receiver_takes_a_message_or_says_why_not(wire):
         told(said)
         taken += is_taken
     assert 0 < taken < COUNT
-
-
-def names_answer(data):
-    """Answer a question for an address, with an alias before it."""
-    query = dns.message.from_wire(data)
-    response = dns.message.make_response(query)
-    name = query.question[0].name.to_text()
-    response.answer += [
-        dns.rrset.from_text(name, 60, "IN", "CNAME", "other.example."),
-        dns.rrset.from_text("other.example.", 60, "IN", "A", "192.0.2.1", "192.0.2.2"),
-    ]
-    return response.to_wire()
-
-
-def time_answer(data):
-    """Answer a question for the time."""
-    (asked,) = struct.unpack_from("!Q", data, 40)
-    return struct.pack("!BBbbIII4Q", 0x24, 2, 6, -20, 655, 655, 0x7F000001, asked, asked, asked, asked)
 
 
 @pytest.mark.parametrize(
@@ -168,26 +133,14 @@ async def test_any_datagram_is_a_result_or_is_passed_over(target_check, kind, ur
     assert found <= {Status.UP, Status.DOWN, Status.UNKNOWN}
 
 
-RDAP = [
-    json.dumps({"ldhName": "example.org", "status": [state], "events": events}).encode()
-    for state, events in [
-        ("active", [{"eventAction": "expiration", "eventDate": "2100-01-01T00:00:00Z"}]),
-        ("redemption period", [{"eventAction": "registration"}]),
-        ("active", [{"eventAction": "expiration", "eventDate": "0001-01-01T00:00:00+14:00"}]),
-        ("active", [{"eventAction": "expiration", "eventDate": "9999-12-31T23:59:59-14:00"}]),
-    ]
-]
-
-
 @pytest.mark.parametrize("is_body_alone", [True, False], ids=["body", "all of it"])
 async def test_any_answer_of_a_registry_is_a_result(wire, target_check, is_body_alone):
     """What makes no sense is the registry's trouble, and leaves the domain unknown."""
     wire.waits_for = b"\r\n\r\n"
     check = DOMAIN.make(url=parse_url("domain://example.org", DOMAIN.schemes), server=f"http://127.0.0.1:{wire.port}/")
     asked = target_check(check, is_resolved=False)
-    whole = [b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(each) + each for each in RDAP]
     found = set()
-    for mutant in mutants(RDAP if is_body_alone else whole, COUNT):
+    for mutant in mutants(RDAP if is_body_alone else RDAP_WHOLE, COUNT):
         length = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(mutant)
         wire.says = length + mutant if is_body_alone else mutant
         found.add((await result_of(asked)).status)
