@@ -1,8 +1,8 @@
-"""PostgreSQL fleets: which probes are due on which servers and databases, what they find, and where it is kept.
+"""PostgreSQL fleets: the probes of servers and databases, their schedules, samples and stores.
 
-Offers `Fleet` and its `PostgresTarget`s, the `CATALOGUE` of probes, and metric stores. Knows nothing of the
-configuration, of notifications and of displays. Queries live on the event loop, storage on a thread of its own.
-psycopg is imported where it is used, so that the agent runs without it.
+Offers `Fleet` and its `PostgresTarget`s, the `CATALOGUE` of probes, and metric stores. Knows no configuration,
+notification or display. Queries run on the event loop, storage on a thread of its own. First use imports psycopg, so
+that the agent runs without it.
 """
 
 from __future__ import annotations

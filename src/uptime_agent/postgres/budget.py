@@ -1,9 +1,9 @@
-"""The cost budget of one target: how much of the server's time our queries take, and what is asked less often for it.
+"""The cost budget of a target: our queries' share of the server's time, and how probes are slowed for it.
 
-Cost is counted by probe, in windows of a minute. After a window over the budget, intervals are stretched, the probe
-that costs most first, by two each time and sixteen at most, until what is left fits. After one below half of the budget
-the probe that costs least has its interval back by one step. A stretched probe keeps its grid: it takes part in each
-second, fourth, ... tick, and the others are skipped and say so. Whether a server is there is always asked.
+Cost is counted by probe, in windows of a minute. After a window over the budget, intervals are doubled, the costliest
+probe first, up to sixteen times, until the rest fits. After a window below half of the budget, the cheapest probe gets
+one step back. A stretched probe keeps its grid: it runs at each second, fourth, ... tick, and records the others as
+skipped. Whether a server answers is always asked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attrs import define, field
 WINDOW: Final = 60.0
 """Seconds for which costs are added up."""
 MOST: Final = 16
-"""How many times its interval a probe is stretched to, at most."""
+"""The most by which an interval is stretched."""
 NEVER: Final = frozenset({"connectivity", "node_role"})
 """Probes that are never stretched."""
 
@@ -27,9 +27,9 @@ class Budget:
 
     share: float
     load: float = 0.0
-    """The share that was taken in the last whole window."""
+    """The share that the last whole window took."""
     factors: dict[str, int] = field(factory=dict)
-    """By how much intervals are stretched, of probes for which that is not 1."""
+    """The factors of stretched probes."""
     _costs: dict[str, float] = field(factory=dict)
     _began: float | None = None
 
@@ -39,7 +39,7 @@ class Budget:
         self._costs[probe] = self._costs.get(probe, 0.0) + cost
 
     def admits(self, probe: str, due: float, every: float) -> bool:
-        """Whether a probe takes part in the tick that is due at `due`, UTC seconds."""
+        """Whether a probe takes part in the tick due at `due`, UTC seconds."""
         factor = self.factors.get(probe, 1)
         return factor == 1 or int(due / every + 0.5) % factor == 0
 

@@ -1,8 +1,8 @@
-"""Choices: what a scope says of a probe, and which scope has the last word. Pure.
+"""Choices: what a scope says of a probe, and which scope decides. Pure.
 
-Scopes lie within one another: a server in a cluster, that in a group, that in everything, and around all is what the
-probe itself says. Each value comes from the innermost scope that sets it. Nothing is copied from one scope into
-another, so that a change of an outer one reaches everybody who has no value of his own.
+Scopes are nested: a server in a cluster, in a group, in everything, and around all of them the probe's own defaults.
+Each value comes from the innermost scope that sets it. Nothing is copied between scopes, so a change of an outer scope
+reaches every server that sets no value itself.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from attrs import evolve, field, fields, frozen
 from .contract import Probe
 
 BUILT_IN: Final = "built-in"
-"""The scope around all others: what the probe says of itself."""
+"""The outermost scope: the probe's own values."""
 
 
 @frozen
 class Choice:
-    """The wishes of one scope for one probe; None: it says nothing. `every`, `timeout`, `retention`: seconds."""
+    """The wishes of one scope for one probe; None: unset. `every`, `timeout`, `retention`: seconds."""
 
     is_enabled: bool | None = None
     every: float | None = None
@@ -30,7 +30,7 @@ class Choice:
 
 @frozen
 class Layer:
-    """A scope and what it says, by the names of probes."""
+    """A scope and its choices by probe."""
 
     scope: str
     choices: Mapping[str, Choice] = field(factory=dict)
@@ -38,7 +38,7 @@ class Layer:
 
 @frozen
 class Origin:
-    """A value of a probe on a target, and the scope that it comes from."""
+    """A value of a probe on a target, and its scope."""
 
     value: Any
     scope: str
@@ -48,9 +48,9 @@ KEYS: Final = tuple(each.name for each in fields(Choice))
 
 
 def origins(probe: Probe, layers: Iterable[Layer], retention: float | None = None) -> dict[str, Origin]:
-    """Return each value of a probe with the scope that gives it. `layers`: the innermost one first.
+    """Return each value of a probe with its scope. `layers`: innermost first.
 
-    `retention`: seconds for which samples are kept if no scope says so.
+    `retention`: seconds, if no scope sets them.
     """
     known = list(layers)
     built_in = Choice(probe.is_enabled, probe.every, probe.timeout, retention)
@@ -66,7 +66,7 @@ def _said(key: str, probe: str, layers: Iterable[Layer]) -> Iterator[Origin]:
 
 @frozen
 class Plan:
-    """How one probe is run on one target: the probe with the timeout of there, every so many seconds, or not at all."""
+    """How one probe runs on one target: the probe with its timeout there, the interval in seconds, on or off."""
 
     probe: Probe
     is_enabled: bool
@@ -74,7 +74,7 @@ class Plan:
 
 
 def planned(probe: Probe, layers: Iterable[Layer]) -> Plan:
-    """Return how a probe is run where these scopes hold, the innermost one first."""
+    """Return how a probe runs within these scopes, innermost first."""
     found = origins(probe, layers)
     timeout = found["timeout"].value
     fitted = probe if timeout == probe.timeout else evolve(probe, timeout=timeout)

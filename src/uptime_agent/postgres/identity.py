@@ -1,8 +1,7 @@
-"""Identities of servers: which one it is, since when it runs, and what a change of that means for its counters. Pure.
+"""Identities of servers: which server, since when it runs, and what a change means for its counters. Pure.
 
-The probe `node_role` finds them. A snapshot of what tells servers apart is kept as the probe `identity`, stored when it
-changes, so that its samples are the changes: a restart, a failover, an upgrade. Counters begin anew with a server that
-was started or is another one; rates that would span that are none.
+The probe `node_role` finds them. A snapshot is kept as the probe `identity`, stored on change: its samples are
+restarts, failovers and upgrades. Counters begin again on a restarted or another server; no rate spans that.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ IDENTITY: Final = Probe(
 )
 _NAMES: Final = tuple(column.name for column in IDENTITY.columns)
 _BEGIN_ANEW: Final = ("system_identifier", "started")
-"""What else changes leaves the counters of a server as they are."""
+"""Other changes leave a server's counters as they are."""
 
 
 def identity_of(probe: Probe, rows: Rows) -> Row | None:
-    """Return the row of IDENTITY that lies in what a probe found; None: it is not the one that finds it."""
+    """Return the row of IDENTITY in a probe's rows; None: another probe."""
     if probe.name != SOURCE or not rows:  # as with nearly every outcome
         return None
     names = [column.name for column in probe.columns]
@@ -46,9 +45,9 @@ def identity_of(probe: Probe, rows: Rows) -> Row | None:
 
 
 def key_of(identity: Row) -> Key | None:
-    """Return what one server alone has, whatever name leads to it; None: it does not say.
+    """Return a key that only one server has, whatever its name; None: unknown.
 
-    A standby has the system identifier of its primary, and no two servers are started in the same microsecond.
+    A standby has its primary's system identifier, but no two servers start in the same microsecond.
     """
     named = dict(zip(_NAMES, identity, strict=True))
     system, started = (named[name] for name in _BEGIN_ANEW)
@@ -56,7 +55,7 @@ def key_of(identity: Row) -> Key | None:
 
 
 def changes(before: Row | None, after: Row) -> Iterator[str]:
-    """Say what has happened to a server between two looks at it; nothing at the first one."""
+    """Say what happened to a server between two samples; nothing at the first."""
     if before is None or before == after:
         return
     old, new = (dict(zip(_NAMES, row, strict=True)) for row in (before, after))
@@ -73,10 +72,10 @@ def changes(before: Row | None, after: Row) -> Iterator[str]:
 
 
 def resets(samples: Sequence[StoredSample]) -> list[float]:
-    """Return when counters of a target began anew, in UTC seconds, sorted: what `rates` wants to know.
+    """Return when a target's counters began again, in UTC seconds, sorted, for `rates`.
 
-    `samples`: those of IDENTITY of this target, in any order. A server that was started between two looks has two
-    instants, that of its start and that at which it was seen: a measurement may lie between them.
+    `samples`: those of IDENTITY of this target, in any order. A restart between two samples has two instants, its start
+    and its discovery: a measurement may lie between them.
     """
     ordered = sorted((each for each in samples if each.rows), key=lambda each: each.at)
     found: set[float] = set()
@@ -92,7 +91,7 @@ def resets(samples: Sequence[StoredSample]) -> list[float]:
 
 
 def _started(row: Mapping[str, Any]) -> float | None:
-    """Return when a server was started by its own clock, in UTC seconds; stored are microseconds."""
+    """Return when a server was started by its own clock, in UTC seconds; the store has microseconds."""
     started = row.get("started")
     return None if started is None else float(started) / 1e6
 

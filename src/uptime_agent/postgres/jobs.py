@@ -1,8 +1,7 @@
-"""The jobs of a fleet: one for each probe that is on, on each target, whatever becomes of the plan.
+"""The jobs of a fleet: one for each enabled probe on each target, while plans change.
 
-A pair of a target and a probe stays the same object as long as it is wanted, and its grid goes through the same
-instant. So an interval that is changed and changed back leaves one job, at its old place; and who comes late to add
-one sees that another, or none, is wanted by now.
+A pair of target and probe stays the same object while it is wanted, with a fixed phase. So an interval that changes
+back gets the same job on the same grid. A late call sees whether its pair is still wanted.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from .target import PostgresTarget
 TASK: Final = "probe"
 """The name of the task, and a tag of the jobs."""
 TOGETHER: Final = 50
-"""Jobs that are added before the loop has a turn."""
+"""Jobs that are added before other tasks get a turn."""
 SOON: Final = 10.0
-"""Seconds over which the first starts of targets are spread."""
+"""Seconds over which targets' first starts are spread."""
 
 Key = tuple[str, str]
 """The names of a target and of a probe."""
 Lasts = Callable[[list[Key]], Awaitable[list[float | None]]]
-"""A call that returns when the last sample of each was due, in UTC seconds; None: there is none."""
+"""A call that returns when the last sample of each was due, in UTC seconds; None: no sample."""
 
 
 @define(eq=False)
 class Pair:
-    """A probe on a target. It stays the same while its plan changes; `anchor`: its grid goes through there.
+    """A probe on a target. Its plan may change; `anchor`: an instant of its grid.
 
-    `anchor`: UTC; None: its job is still to be added. Who finds another one in its place has come too late.
+    `anchor`: UTC; None: its job is not added yet. Another object in its place means that it is outdated.
     """
 
     member: Member
@@ -52,20 +51,20 @@ class Pair:
 
 
 class Jobs:
-    """The jobs of a scheduler for pairs of targets and probes. `lasts`: where samples leave off."""
+    """The jobs of a scheduler for pairs of targets and probes. `lasts`: the last samples."""
 
     def __init__(self, scheduler: Scheduler, clock: Clock, probes: Mapping[str, Probe], lasts: Lasts) -> None:
         self.pairs: dict[Key, Pair] = {}
-        """One for each probe that is on."""
+        """One for each enabled probe."""
         self._scheduler = scheduler
         self._clock = clock
         self._probes = probes
         self._lasts = lasts
 
     def follow(self, before: Collection[str], after: Sequence[Member]) -> tuple[Key, ...]:
-        """Have a job for each probe that is on. `before`: names of targets that had some; `after`: who may have some.
+        """Have a job for each enabled probe. `before`: names of targets with jobs; `after`: the members that get them.
 
-        Returns those that are new: give them to `begin`.
+        Returns the new pairs, for `begin`.
         """
         known = {key: pair.plan for key, pair in self.pairs.items() if key[0] in before}
         members = {member.target.name: member for member in after}
@@ -83,7 +82,7 @@ class Jobs:
         return changes.added
 
     async def begin(self, keys: Sequence[Key]) -> None:
-        """Add the jobs of pairs that have none, to start where their last samples leave off."""
+        """Add the jobs of pairs without one, continuing after their last samples."""
         new = {key: pair for key in keys if (pair := self.pairs.get(key)) is not None and pair.anchor is None}
         lasts = await self._lasts(list(new))
         for number, ((key, pair), last) in enumerate(zip(new.items(), lasts, strict=True)):
@@ -100,13 +99,13 @@ class Jobs:
             return None
 
     def pair_of(self, id: str) -> Pair | None:
-        """Return what the job of that id is for; None: it is none of these."""
+        """Return the pair of that job; None: another job."""
         task, _, rest = id.partition(":")
         target, _, probe = rest.rpartition(":")
         return self.pairs.get((target, probe)) if task == TASK else None
 
     def _drop(self, key: Key) -> None:
-        """Let a probe on a target be over. A run that is under way is cut off, and cancelled on the server."""
+        """End a probe on a target. A run is cut off, and cancelled on the server."""
         member, probe = self.pairs.pop(key).member, key[1]
         with suppress(JobNotFound):  # it has not been added yet
             self._scheduler.remove(job_id(*key))
@@ -116,7 +115,7 @@ class Jobs:
             del member.told[told]
 
     def _change(self, pair: Pair, plan: Plan) -> None:
-        """Go on by another plan. Another interval keeps its phase, and the old one has it again."""
+        """Continue with another plan. The phase stays for every interval."""
         before, pair.plan = pair.plan, plan
         if pair.anchor is None or plan.every == before.every:
             return
@@ -174,9 +173,9 @@ def _slot(anchor: datetime, every: float, now: float) -> datetime:
 def first_start(target: str, probe: Probe, every: float, last: float | None, now: float) -> datetime:
     """Return when a probe starts: an interval after its last sample, or soon if that has passed.
 
-    A sample of the future, by a clock that was set back, counts as one of now. All cheap probes of a target that have
-    none start at the same instant, so that they share connections from then on; so do the costly ones of databases, of
-    which a connection to each costs the server more than most of them. A costly one of the server starts by itself.
+    A sample of the future, after a clock was set back, counts as one of now. All cheap probes of a target without
+    samples start together, so that they share connections. So do the costly ones of databases: a connection to each
+    costs the server more than most of them. A costly one of the server starts alone.
     """
     if last is not None and (coming := min(last, now) + every) > now:
         return datetime.fromtimestamp(coming, UTC)

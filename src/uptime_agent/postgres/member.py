@@ -1,4 +1,4 @@
-"""Members of a fleet: a target with the way to it, and what is known of it by now."""
+"""Members of a fleet: a target with the way to it, and its present state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = getLogger(__name__)
 
 @frozen
 class Around:
-    """Things that all members share."""
+    """Objects that all members share."""
 
     resolver: Resolver
     spawn: Spawn
@@ -33,12 +33,11 @@ class Around:
 
 @define(eq=False)
 class Member:
-    """A target as it is probed: the way to it, its databases, and what we cost it.
+    """A target as it is probed: the way to it, its databases, and its cost budget.
 
-    `usual`: the schedules of the probes that run more often by a burst, which lasts until `burst_until`, monotonic
-    seconds. `addresses`: where its name led at the start. `identity`: which server it is, as it was found last; `key`:
-    what that one alone has; `key_before`: what it had. `ends`: how many outcomes there were of each kind. `told`: the
-    failures that the log knows of.
+    `usual`: the schedules of probes that a burst speeds up until `burst_until`, monotonic seconds. `addresses`: of its
+    name at the start. `identity`: the server, as last found; `key`: what only that server has; `key_before`: the last
+    one. `ends`: the number of outcomes by kind. `told`: failures in the log.
     """
 
     target: PostgresTarget
@@ -56,7 +55,7 @@ class Member:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a probe has failed here: not one that was skipped, which has its reason."""
+        """Whether a probe has failed here. A skipped probe has not."""
         return bool(self.ends[OutcomeKind.FAILED])
 
     def summary(self) -> str:
@@ -65,10 +64,10 @@ class Member:
         return f"{self.target.name}: {', '.join(parts) or 'no probe was run'}"
 
     def become(self, target: PostgresTarget, around: Around) -> Member | None:
-        """Be probed as this target says from now on. Returns who is left at another place, where it was before.
+        """Be probed as this target says from now on. Returns the member that is left at the old place, if the place
+        changed.
 
-        What is under way ends as it began. Connections to another role on the same server take the places of those
-        before them.
+        Running probes end unchanged. Connections of another role on the same server get the places of the old ones.
         """
         before, self.target = self.target, target
         self.budget.share = target.budget
@@ -86,9 +85,9 @@ class Member:
         return left
 
     def is_same_as(self, other: Member) -> bool:
-        """Whether both lead to one server: by their addresses, or by what it says of itself.
+        """Whether both lead to one server: by address, or by identity.
 
-        After a restart one of them hears of it first. Until the other has, what it was before counts as well.
+        After a restart one of them notices first. So its former key counts until the other has noticed.
         """
         here, there = self.target.server, other.target.server
         if here.port == there.port and (here.host.lower() == there.host.lower() or self.addresses & other.addresses):
@@ -97,14 +96,14 @@ class Member:
         return bool(({self.key} & theirs | ours & {other.key}) - {None})
 
     async def look_up(self, around: Around) -> None:
-        """Learn where its name leads. Whoever cannot be found says so when it is dialled."""
+        """Look up its addresses. A failure shows when it is dialled."""
         server = self.target.server
         if not server.is_local:
             with suppress(Unresolved):
                 self.addresses = frozenset(await around.resolver.addresses(server.host))
 
     def identify(self, identity: Row) -> bool:
-        """Take note of which server it is, and tell what has happened to it. Whether it is another one than before."""
+        """Note which server it is, and tell what happened to it. Returns whether it is another one than before."""
         for text in changes(self.identity, identity):
             logger.info("%s: %s", self.target.name, text)
         self.identity, before, key = identity, self.key, key_of(identity)
@@ -114,7 +113,7 @@ class Member:
         return True
 
     def tell(self, outcome: ProbeOutcome) -> None:
-        """Log a failure, and its end, once; a server that cannot be reached once for all of its probes."""
+        """Log a failure, and its end, once; an unreachable server once for all its probes."""
         if outcome.kind is OutcomeKind.SKIPPED:
             return
         is_of_server = outcome.failure is Failure.CONNECT
@@ -136,7 +135,7 @@ class Member:
 
 
 def member_of(target: PostgresTarget, around: Around) -> Member:
-    """Return a member for a target that nobody has asked yet."""
+    """Return a member for a new target."""
     reach = _reach(target, around)
     return Member(target, reach, Databases(target, reach, around.clock), Budget(target.budget))
 

@@ -1,8 +1,7 @@
-"""The recorder: the thread on which the metric store lives.
+"""The recorder: the thread of the metric store.
 
-Probes hand over what they found and go on. What becomes of that, whether it goes to the store or waits in the spool, is
-the writer's to decide (storage/writer.py), which has the only queue. Here are its clock, its turns, what others ask the
-store, and housekeeping.
+Probes hand over their samples and go on. The writer (storage/writer.py) has the only queue, and decides between store
+and spool. The recorder adds its clock, its turns, questions of other threads, and housekeeping.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ T = TypeVar("T")
 HOUSEKEEPING: Final = 3_600.0
 """Seconds between two rounds of `maintain`."""
 AGAIN_AFTER: Final = 1.0
-"""Seconds after which the writer has a turn though nothing has come, while something waits."""
+"""Seconds after which the writer gets a turn without new records, while some wait."""
 GATHER: Final = 0.2
-"""Seconds for which what has come waits for more. A transaction costs a sync, however little is in it."""
+"""Seconds for which new records wait for more. A transaction costs a sync whatever its size."""
 LAST_STEPS: Final = 2.0
-"""Seconds beyond the deadline in which what the store has not taken goes to the spool."""
+"""Seconds beyond the deadline in which unstored records go to the spool."""
 
 
 class Recorder:
-    """Writes what probes found to `store`, on a thread of its own. Its verbs may be called on any thread."""
+    """Writes samples to `store` on a thread of its own. Its verbs may be called on any thread."""
 
     def __init__(
         self,
@@ -44,13 +43,13 @@ class Recorder:
         tell: Callable[[StorageNews], object] | None = None,
     ) -> None:
         self.report: Drained | None = None
-        """What became of all that was still there at the end; None: it has not ended."""
+        """The result for records that were unstored at the end; None: not ended."""
         self._store = store
         self._clock = clock
         self._writer = MetricWriter(store, spool, tell=tell or _log)
         self._changed = threading.Condition()
         self._is_idle = False
-        """Whether the thread waits for the first record. It says so before it looks whether there is one."""
+        """Whether the thread waits for the first record. It is set before the thread looks for one."""
         self._calls: deque[Callable[[], Any]] = deque()
         self._deadline: float | None = None
         self._before: Drained | None = None
@@ -59,7 +58,7 @@ class Recorder:
 
     @property
     def waiting(self) -> int:
-        """Rows, samples and outcomes that wait for a turn, in memory."""
+        """Rows, samples and outcomes that wait in memory."""
         return self._writer.waiting
 
     def start(self) -> None:
@@ -67,14 +66,14 @@ class Recorder:
         self._thread.start()
 
     def add(self, sample: Sample | None, outcome: ProbeOutcome) -> None:
-        """Hand over what one run found, and what became of it."""
+        """Hand over the sample and the outcome of one run."""
         self._writer.put([] if sample is None else [sample], [outcome], self._clock.monotonic())
         if self._is_idle:  # while it gathers, or writes, it will look: to wake it costs more than all else here
             with self._changed:
                 self._changed.notify()
 
     def call(self, ask: Callable[[MetricStore], T], answer: Callable[[T | None], None]) -> None:
-        """Ask the store something, on its thread, where `answer` is called with what it says; None: it cannot."""
+        """Ask the store on its thread, where `answer` gets the result; None: it cannot."""
 
         def asked() -> None:
             try:
@@ -90,10 +89,10 @@ class Recorder:
             self._changed.notify()
 
     def close(self, within: float) -> Drained | None:
-        """Store what is left, for so many seconds, spool the rest, and close everything.
+        """Store the rest within `within` seconds, spool what is left, and close everything.
 
-        Returns what was stored and dropped since the start, and what the end has spooled; None: the store's thread does
-        not end, and nobody knows.
+        Returns what was stored and dropped since the start, and spooled at the end. None: the thread does not end, so
+        it is unknown.
         """
         self._before = self._writer.so_far
         with self._changed:
@@ -106,7 +105,7 @@ class Recorder:
         return self.report
 
     def _interrupt(self) -> None:
-        """End what the thread is waiting for, if the store can do that."""
+        """Interrupt what the thread waits for, if the store can."""
         interrupt = getattr(self._store, "interrupt", None)
         if interrupt is not None:
             interrupt()
@@ -124,7 +123,7 @@ class Recorder:
         self.report = evolve(ended, stored=in_all.stored, dropped=in_all.dropped)
 
     def _next_calls(self) -> deque[Callable[[], Any]]:
-        """Wait until there is something to do; return what others ask the store."""
+        """Wait for work; return the questions of other threads."""
         with self._changed:
             is_stuck = self._writer.waiting > 0 and self._writer.is_down  # the last turn could not empty the queue
             self._is_idle = not is_stuck

@@ -1,4 +1,4 @@
-"""Targets: a server whose probes are to be run, and how; as a configuration says it."""
+"""Targets: a server to be probed, and how, as a configuration says."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ BUDGET: Final = 0.01
 MOST_DATABASES: Final = 100
 WAIT: Final = 30.0
 OWN: Final = "server"
-"""The scope of what a target says itself."""
+"""The scope of a target's own settings."""
 
 
 @frozen(kw_only=True)
 class PostgresTarget:
     """A server to be probed.
 
-    `include`, `exclude`: patterns of database names such as "shop_*"; `most_databases`: no more than that. `limit`:
-    connections, idle ones included. `wait`: seconds that a probe may wait for one. `budget`: how much of the server's
-    time our queries may take, as a share of one core. `probes`: what it says of probes itself; `inherited`: the scopes
-    around it, the innermost one first.
+    `include`, `exclude`: patterns of database names such as "shop_*"; `most_databases`: their bound. `limit`:
+    connections, idle ones included. `wait`: seconds that a probe may wait for one. `budget`: the share of one core that
+    our queries may take. `probes`: its own choices; `inherited`: the scopes around it, innermost first.
     """
 
     name: str
@@ -45,28 +44,28 @@ class PostgresTarget:
 
     @property
     def patterns(self) -> tuple[object, ...]:
-        """All that decides which databases are wanted."""
+        """All settings that decide which databases are wanted."""
         return self.include, self.exclude, self.most_databases
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The scopes that hold here, the innermost one first."""
+        """The scopes of this target, innermost first."""
         return (Layer(OWN, self.probes), *self.inherited)
 
     @property
     def retention(self) -> dict[str, float]:
-        """Seconds for which samples are kept, by the names of those probes of which a scope says so."""
+        """Seconds for which samples are kept, for probes of which a scope sets it."""
         said: dict[str, float] = {}
         for layer in reversed(self.layers):
             said |= {name: each.retention for name, each in layer.choices.items() if each.retention is not None}
         return said
 
     def plan(self, probe: Probe) -> Plan:
-        """Return how a probe is run here."""
+        """Return how a probe runs here."""
         return planned(probe, self.layers)
 
     def wanted(self, databases: Iterable[str]) -> tuple[list[str], int]:
-        """Return the databases to be probed, and how many there are beyond `most_databases`."""
+        """Return the databases to be probed, and how many exceed `most_databases`."""
         found = [
             name
             for name in databases

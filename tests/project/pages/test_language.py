@@ -40,6 +40,7 @@ READ = (
     "uptime_agent/libpq",
     "uptime_agent/migration",
     "uptime_agent/notify",
+    "uptime_agent/postgres",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))

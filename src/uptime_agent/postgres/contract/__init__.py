@@ -1,7 +1,7 @@
-"""The contract of probes: what a probe is, what it finds, what is recorded of each that was due, and where it is kept.
+"""The contract of probes: the probe, its samples, the outcome of each that was due, and the store.
 
-Offers `Probe` with its `Column`s and `Variant`s, `pick` (the variant for a server), `Sample`, `ProbeOutcome` and the
-protocol `MetricStore`. Knows no probe, no connection and no store. Plain values, to be used on any thread.
+Offers `Probe` with `Column`s and `Variant`s, `pick` (the variant for a server), `Sample`, `ProbeOutcome` and the
+protocol `MetricStore`. Knows no probe, connection or store. Plain values for any thread.
 """
 
 from __future__ import annotations

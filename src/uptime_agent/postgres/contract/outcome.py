@@ -1,4 +1,4 @@
-"""Outcomes of probes: one record for each (probe, target, database) that was due, so that a gap can be asked why."""
+"""Outcomes of probes: one record for each (probe, target, database) that was due, so that every gap has a reason."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from attrs import frozen
 
 
 class OutcomeKind(enum.Enum):
-    """An end that a probe that was due can come to."""
+    """The possible ends of a probe that was due."""
 
     STORED = "stored"
-    """All of it: also when there were no rows, or none that differ from before."""
+    """Everything was stored, or there was nothing new."""
     PARTIAL = "partial"
-    """Rows were left out, or the time ran out on the way."""
+    """Rows were left out, or the time ran out."""
     FAILED = "failed"
     SKIPPED = "skipped"
     """Not asked: no need, no budget, no room."""
@@ -32,10 +32,10 @@ class Failure(enum.Enum):
 
 @frozen(kw_only=True)
 class ProbeOutcome:
-    """The record of one (probe, target, database) due at `due`, UTC seconds, that began `lateness` seconds later.
+    """The record of one (probe, target, database) due at `due`, UTC seconds, begun `lateness` seconds later.
 
-    `reason`: in words, where there is something to say. `waited` for a connection, `executed`, `stored`: seconds of our
-    time. `cost`: seconds of the server's time. `rows`: those that were found.
+    `reason`: in words, if any. `waited` for a connection, `executed`, `stored`: seconds of our time. `cost`: seconds of
+    the server's time. `rows`: found ones.
     """
 
     probe: str

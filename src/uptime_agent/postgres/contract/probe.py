@@ -1,8 +1,8 @@
-"""Probes: a question that is asked of a server at intervals, in the words of each version that can answer it.
+"""Probes: a regular question to a server, in the SQL of each version that can answer it.
 
-A probe has one shape, its columns, whatever the server's version. Its variants are the SQL for a range of versions: a
-variant selects exactly these columns, by name and in their order, and a typed NULL where its versions lack one. So what
-is stored can be compared over an upgrade, and a fleet of many versions stands in one table.
+A probe has one shape, its columns, whatever the server's version. Its variants are SQL for ranges of versions. A
+variant selects exactly these columns, by name and in order, with a typed NULL where its versions lack one. So samples
+can be compared over upgrades, and one table holds a fleet of many versions.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final, Protocol
 from attrs import evolve, field, frozen
 
 OLDEST_SUPPORTED: Final = 15
-"""The oldest major version of a server for which we have probes."""
+"""The oldest major version with probes."""
 NEWEST_PROVEN: Final = 18
-"""The newest major version on which our tests ran them. On a newer one every variant is unproven."""
+"""The newest major version of our tests. On a newer one every variant is unproven."""
 
 Value = str | int | float | bool | Decimal | dt.datetime | None
 Row = tuple[Value, ...]
@@ -30,9 +30,9 @@ class Scope(enum.Enum):
     """The part of a server that a probe sees at once."""
 
     SERVER = "server"
-    """All databases: it runs once for a target, in whichever database."""
+    """All databases: it runs once for a target, in any database."""
     DATABASE = "database"
-    """The database that it is connected to: it runs once for each."""
+    """The connected database: it runs once for each."""
 
 
 class Role(enum.Enum):
@@ -44,7 +44,7 @@ class Role(enum.Enum):
 
 
 class Type(enum.Enum):
-    """How a column is stored. Lengths of time are DOUBLE, in seconds; sizes BIGINT, in bytes."""
+    """How a column is stored. Times are DOUBLE, in seconds; sizes BIGINT, in bytes."""
 
     BIGINT = "bigint"
     DOUBLE = "double precision"
@@ -58,8 +58,8 @@ class Type(enum.Enum):
 class Column:
     """A column of a probe.
 
-    The columns with `is_key` tell the rows of one sample apart. A counter only grows until it is reset. `unit` is for
-    people: "s", "bytes", "blocks" or nothing where the name says it; `note` too, where the name does not say enough.
+    The columns with `is_key` identify the rows of one sample. A counter only grows until it is reset. `unit` is for
+    people: "s", "bytes", "blocks" or empty where the name says it; `note` explains the name.
     """
 
     name: str
@@ -74,10 +74,8 @@ class Column:
 class Variant:
     """The SQL of a probe from the server's major version `since` to just before `before`.
 
-    It names what belongs to the probe's extension by `@extschema@`, as extensions do themselves: `pick` puts in where
-    that is installed.
-    `extension_since`: from that version of the probe's extension, inclusive ("1.11"). What is not proven was written
-    from release notes and never ran.
+    `@extschema@` is the schema of the probe's extension, which `pick` fills in. `extension_since`: the first version of
+    the extension ("1.11"). An unproven variant was written from release notes and never ran.
     """
 
     sql: str
@@ -88,11 +86,11 @@ class Variant:
 
 
 class ProbeConnection(Protocol):
-    """A connection that was just made, for a probe that is a callable, and how long each part of that took."""
+    """A new connection for a probe that is a callable, with the time of each part of connecting."""
 
     @property
     def phases(self) -> Mapping[str, float]:
-        """Seconds of each part that there was: name, connect, tls, login; first_row once a query has brought one."""
+        """Seconds of each part so far: name, connect, tls, login; first_row after a query."""
 
     async def fetch(self, sql: str) -> Rows:
         """Run a query within the probe's limits and return its rows."""
@@ -103,16 +101,15 @@ ProbeCall = Callable[[ProbeConnection], Awaitable[Rows]]
 
 @frozen(kw_only=True)
 class Probe:
-    """A question with a name, asked every so many seconds.
+    """A question with a name, asked at an interval in seconds.
 
-    It has `variants` in SQL, or `call`, a coroutine function that is given a connection of its own. Its rows are in the
-    order of `columns`; of these at most `most_rows` and `most_bytes` are kept, and told how many were left out. A SQL
-    asks for one row more than that, or has a last column `left_out` that is no column of the probe: their number, the
-    same in each row.
+    It has `variants` in SQL, or `call`, a coroutine function that gets its own connection. Rows are in the order of
+    `columns`; at most `most_rows` and `most_bytes` are kept, and the rest is counted. For that, a SQL asks for one row
+    more. Or its last column is `left_out`, which is no column of the probe: the number of missing rows, equal in each
+    row.
 
-    `extension` and `setting` are what must be there, `grants` says in words which right it needs: for who asks why it
-    does not work. `on_change`: a snapshot equal to the newest stored one is not stored. `is_cheap`: may share a
-    pipeline. `timeout`: seconds on the server.
+    `extension` and `setting` must be there; `grants` names the needed right in words. `on_change`: a snapshot equal to
+    the newest stored one is not stored. `is_cheap`: may share a pipeline. `timeout`: seconds on the server.
     """
 
     name: str
@@ -137,10 +134,9 @@ class Probe:
 def pick(
     probe: Probe, server_version_num: int, extension_version: str | None = None, extension_schema: str = "public"
 ) -> Variant | None:
-    """Return the newest variant for a server and, where the probe needs an extension, for its version and its schema.
+    """Return the newest variant for a server and, if needed, for its extension's version and schema.
 
-    None: this server cannot answer, being too old or without the extension. On a major version that our tests do not
-    know the variant comes back as unproven.
+    None: the server is too old or lacks the extension. On an untested major version the variant is marked unproven.
     """
     if probe.extension is not None and extension_version is None:
         return None

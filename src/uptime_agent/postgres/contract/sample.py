@@ -1,4 +1,4 @@
-"""Samples: what one run of a probe found on a target, and whether that is the same as before."""
+"""Samples: the rows of one run of a probe on a target, and whether they equal the last ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .probe import Probe, Rows, Value
 class Sample:
     """The rows of one run, each in the order of the probe's columns.
 
-    `at`: UTC seconds, when the run was due. `database`: None for a probe of the whole server. `left_out`: rows that
-    there were beyond the probe's limits.
+    `at`: UTC seconds, when the run was due. `database`: None for a probe of the whole server. `left_out`: rows beyond
+    the probe's bounds.
     """
 
     probe: Probe
@@ -27,13 +27,13 @@ class Sample:
     left_out: int = 0
 
     def fingerprint(self) -> str:
-        """Return a hash that is equal for equal rows in any order, whenever and wherever they were found."""
+        """Return a hash that is equal for equal rows in any order, at any time and place."""
         canonical = sorted(repr(tuple(map(_canonical, row))) for row in self.rows)
         return hashlib.sha256("\n".join(canonical).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _canonical(value: Value) -> str:
-    """Spell a value so that equal ones look the same, whatever their type in Python or their time zone."""
+    """Spell a value so that equal values look the same, whatever their Python type or time zone."""
     match value:
         case bool() | None:
             return str(value)

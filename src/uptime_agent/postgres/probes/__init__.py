@@ -1,7 +1,7 @@
-"""The catalogue: what is asked of PostgreSQL servers, how often, and what comes back.
+"""The catalogue: the questions to PostgreSQL servers, their intervals and columns.
 
-Offers `CATALOGUE`, every probe of ours by its name, the optional ones among them. Knows the contract of probes, and no
-connection: who runs them sees to limits of time, to read-only transactions and to the schema of extensions.
+Offers `CATALOGUE`, every probe by name, optional ones included. Knows no connection: the caller bounds the time, makes
+transactions read-only, and fills in the schema of extensions.
 """
 
 from __future__ import annotations
@@ -39,4 +39,4 @@ CATALOGUE: Final[Mapping[str, Probe]] = {
         *OPTIONAL,
     )
 }
-"""Every probe of ours by its name."""
+"""Every probe of ours by name."""

@@ -1,4 +1,4 @@
-"""Objects of a database that are neither tables nor indexes: sequences, functions, extensions."""
+"""Objects of a database besides tables and indexes: sequences, functions, extensions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 from ..contract import Probe, Scope
 from .shape import counters, flags, keys, number_keys, numbers, probe, shares, texts, timers
 
-# To read where a sequence stands takes a lock on it until the transaction ends. So one that somebody alters is left
-# out, and no more are read than leave room in the server's table of locks: those that can give the fewest numbers. The
-# first parts are done before the last begins, and leave only what may be read.
+# Reading a sequence takes a lock on it until the transaction ends. So a sequence that is being altered is left out. The
+# number of read ones leaves room in the server's table of locks; those with the fewest numbers left come first. The
+# first parts are done before the last begins, and leave only readable sequences.
 MOST_READ: Final = 500
 _SEQUENCES: Final = f"""
     WITH taken AS MATERIALIZED (

@@ -1,4 +1,4 @@
-"""Probes that somebody has to ask for: they cost more, or concern few."""
+"""Probes that must be turned on: they cost more, or concern few servers."""
 
 from __future__ import annotations
 

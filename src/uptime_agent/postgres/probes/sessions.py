@@ -1,4 +1,4 @@
-"""Sessions: what they do, what they hold on to, and who waits for whom."""
+"""Sessions: what they do, what they hold, and which waits for which."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ LONG_XACTS: Final = probe(
     grants=NEEDS_MONITOR,
 )
 
-# pg_blocking_pids stops every lock of the server for a moment: it is asked for those that wait, at most a hundred, and
-# pg_locks is read only when somebody does.
+# pg_blocking_pids stops every lock of the server for a moment. It is asked for at most a hundred waiting sessions, and
+# pg_locks is read only if there are some.
 _WAITERS: Final = f"""
     WITH waiters AS MATERIALIZED (
         SELECT a.*, count(*) OVER () AS all_waiters FROM pg_stat_activity AS a

@@ -1,7 +1,7 @@
-"""Tables and indexes of a database. Partitions are counted as one with the table that they are parts of.
+"""Tables and indexes of a database. Partitions count with their table.
 
-Nothing here asks for a lock that an ALTER TABLE withholds: sizes are `relpages`, which the last VACUUM or ANALYZE left,
-and definitions are not asked for. Of many relations those are kept that are the largest or change the most.
+No query waits for a lock of ALTER TABLE: sizes are `relpages`, as of the last VACUUM or ANALYZE, and definitions are
+not read. Of many relations the largest and the busiest are kept.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ INDEXES: Final = probe(
     is_cheap=False,
 )
 
-# What the rows of a table take by the widths of their columns, of which a role sees those that it may read.
+# The size of a table's rows by the widths of their columns. A role sees the columns that it may read.
 _SIZES: Final = f"""(
     SELECT n.nspname AS schemaname, c.relname, c.relkind, c.relpages::bigint * {BLOCK} AS size,
            nullif(c.reltuples, -1) AS reltuples, coalesce(t.relpages::bigint * {BLOCK}, 0) AS toast_size,
@@ -165,7 +165,7 @@ RELATION_SIZES: Final = probe(
 
 
 def _option(name: str, setting: str) -> str:
-    """Return the SQL of a table's own value of an option, or of the setting."""
+    """Return SQL for a table's own value of an option, or the setting."""
     return f"coalesce(max(option_value) FILTER (WHERE option_name = '{name}'), current_setting('{setting}', true))"
 
 

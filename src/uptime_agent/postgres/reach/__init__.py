@@ -1,8 +1,8 @@
-"""The way to one server: many questions about many databases under one limit of connections.
+"""The way to one server: many questions about many databases within one limit of connections.
 
-Offers `Reach`, which is asked `Request`s and ends each with a `Result`, and the parts that it is made of: `Connections`
-under their limit, the `Breaker`, and what errors and rows mean. Requests for one database that come together go over
-one connection in one pipeline. Knows no job, no schedule and no store. Lives on the event loop.
+Offers `Reach`, which ends each `Request` with a `Result`, and its parts: `Connections` under their limit, the
+`Breaker`, and the meaning of errors and rows. Requests for one database that come together share a connection and a
+pipeline. Knows no job, schedule or store. Lives on the event loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A circuit breaker: after some failures in a row a server is left alone, then asked by one, before all ask again."""
+"""A circuit breaker: after some failures a server rests, then one request tries it, then all may."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 from attrs import define
 
 FAILURES: Final = 3
-"""Failures to connect in a row after which the breaker opens."""
+"""Failures to connect in a row that open the breaker."""
 FIRST_REST: Final = 5.0
 LONGEST_REST: Final = 60.0
-"""Seconds. Each failure of the one that asks doubles the rest, up to this."""
+"""Seconds. Each failed trial doubles the rest, up to this."""
 
 
 @define(eq=False)
@@ -24,11 +24,11 @@ class Breaker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether everybody may ask."""
+        """Whether all requests may ask."""
         return self.failures < FAILURES
 
     def admits(self, who: object, now: float) -> bool:
-        """Whether `who` may ask: anybody while it is closed; after the rest one alone, until it has an answer."""
+        """Whether `who` may ask: anyone while it is closed; after the rest one alone, until it has an answer."""
         if self.is_closed or who == self._trial:
             return True
         if now < self._until or self._trial is not None:
@@ -47,6 +47,6 @@ class Breaker:
             self._until = now + min(FIRST_REST * 2 ** min(self.failures - FAILURES, 10), LONGEST_REST)
 
     def withdrew(self, who: object) -> None:
-        """Take note that `who` has gone without an answer: another may be the one who asks."""
+        """Note that `who` left without an answer: another may try."""
         if who == self._trial:
             self._trial = None

@@ -1,11 +1,12 @@
-"""All connections to one server under one limit: those being made, those in use, idle ones, and those that leave.
+"""All connections to one server under one limit: new, used, idle and leaving ones.
 
-A place is free when the server has closed its side of what was there (see libpq/leaving.py): so the server never counts
-more than the limit. Who finds no place waits in line; an idle connection to another database makes room, the one that
-was used longest ago first. A server that has let go of nothing within the time in which it has to let us in stands
-still: once all places are taken by that, it counts as one that does not answer. What an address that fell silent has
-left behind needs a place of its own, too: behind several addresses there may be one server. Targets that are one server
-share their places (see places.py).
+A place is free when the server has closed its side (see libpq/leaving.py), so the server never counts more than the
+limit. A request without a place waits in line. The idle connection to another database that was unused longest makes
+room.
+
+A server that releases nothing within the time for a login stands still. When that takes all places, it counts as
+silent. A silent address keeps a place of its own: several addresses may lead to one server. Targets that are one server
+share places (see places.py).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ IDLE_FOR: Final = 60.0
 """Seconds after which an idle connection is closed."""
 
 Spawn = Callable[..., object]
-"""A call that starts a coroutine function with arguments, beside the caller."""
+"""A call that starts a coroutine function with arguments, next to the caller."""
 
 
 CLOSED: Final = "the server is not asked any more"
@@ -36,14 +37,14 @@ STUCK: Final = "the server does not answer: it lets go of none of our connection
 
 
 class NoRoom(Exception):
-    """No connection was free within the time that one may wait for it."""
+    """No connection was free in time."""
 
 
 class Connections:
-    """The connections of one target; at most `limit`, whatever they do. `None` names the server's own database.
+    """The connections of one target, at most `limit` in any state. `None` names the server's own database.
 
-    `used`: places that are taken, as many as the server may count. `leaving`: of those, what is closing; `stuck`: of
-    those, what the server has not let go of in time.
+    `used`: places taken, at most what the server counts. `leaving`: of those, closing ones; `stuck`: of those, what the
+    server has not released in time.
     """
 
     def __init__(self, dialler: Dialler, limit: int, spawn: Spawn, clock: Clock) -> None:
@@ -60,21 +61,21 @@ class Connections:
 
     @property
     def idle(self) -> int:
-        """How many are open and not in use."""
+        """The number of open, unused connections."""
         return len(self._idle)
 
     @property
     def idle_since(self) -> float | None:
-        """When the one was used that is idle longest, in monotonic seconds; None: none is idle."""
+        """When the longest idle one was used, in monotonic seconds; None: none is idle."""
         return self._idle[0][0] if self._idle else None
 
     def share(self, other: Connections) -> None:
-        """Have one limit with another target's connections: both lead to one server."""
+        """Share one limit with another target's connections to the same server."""
         if self.places is not other.places:
             self.places.join(other.places)
 
     async def take(self, database: str | None, within: float, *, is_fresh: bool = False) -> tuple[Connection, bool]:
-        """Return a connection and whether it was just made. `is_fresh`: it has to be.
+        """Return a connection and whether it is new. `is_fresh`: it must be.
 
         Raises NoRoom after `within` seconds in line, Unreachable. Give it back by `release` or `discard`.
         """
@@ -86,7 +87,7 @@ class Connections:
         return (known, False) if known is not None else (await self._dial(database), True)
 
     def release(self, connection: Connection, database: str | None) -> None:
-        """Take back a connection that can be used again."""
+        """Take back a usable connection."""
         waiting = self.places.waiting
         is_over = self.is_closed or self.places.used > self.places.limit
         if not connection.is_clean or is_over or self._is_outdated(connection):
@@ -104,22 +105,22 @@ class Connections:
             self._idle.append((self._clock.monotonic(), database, connection))
 
     def discard(self, connection: Connection) -> None:
-        """Close a connection. What it still does is cancelled on the server; its place is free when it is gone."""
+        """Close a connection. Its queries are cancelled on the server; its place is free when it is gone."""
         self.leaving += 1
         self._spawn(self._leave, connection)
 
     def resize(self, limit: int) -> None:
-        """Change the limit. A lower one closes idle connections at once, others when they are given back."""
+        """Change the limit. A lower one closes idle connections at once, others when given back."""
         self.limit = limit
         self.places.fit()
 
     def sweep(self) -> None:
-        """Close what has been idle for too long."""
+        """Close connections that were idle for too long."""
         while self._idle and self._idle[0][0] <= self._clock.monotonic() - IDLE_FOR:
             self.evict()
 
     def close(self) -> None:
-        """Close the idle ones now and the others when they are given back. Who stands in line has waited in vain."""
+        """Close idle ones now, the others when given back. Waiting requests end."""
         self.is_closed = True
         while self._idle:
             self.evict()
@@ -129,7 +130,7 @@ class Connections:
         self.places.fit()
 
     def follow(self, dialler: Dialler) -> None:
-        """Connect by this dialler from now on. Connections of another role end when they are given back."""
+        """Use this dialler from now on. Connections of another role end when given back."""
         self._dialler = dialler
         for entry in [each for each in self._idle if self._is_outdated(each[2])]:
             self._idle.remove(entry)
@@ -150,7 +151,7 @@ class Connections:
         return None
 
     async def _place(self, database: str | None, within: float, *, is_fresh: bool) -> Connection | None:
-        """Wait for a place; return None with one, or a connection that was handed over."""
+        """Wait for a place; return None with one, or a connection that was passed on."""
         if self.places.take(self):
             return None
         if self.places.are_stuck:
@@ -182,7 +183,7 @@ class Connections:
             self.places.free(self)
 
     async def _dial(self, database: str | None) -> Connection:
-        """Connect, with a place that was taken. An address behind one that fell silent takes one more, if it can."""
+        """Connect, with a place that was taken. An address after a silent one takes another place, if possible."""
         left: list[socket.socket] = []
         connection, taken = None, 1
 
@@ -210,7 +211,7 @@ class Connections:
         await self._see_off(connection.leave())
 
     async def _see_off(self, left: socket.socket | None) -> None:
-        """Free a place that is leaving once the server has let go of it."""
+        """Free a leaving place once the server has released it."""
         try:
             if left is not None:
                 with closing(left):
@@ -220,7 +221,7 @@ class Connections:
             self.places.free(self)
 
     async def _let_go(self, left: socket.socket) -> None:
-        """Return once the server has let go of what was left; take note if that takes longer than to let us in."""
+        """Return once the server has released a connection; note if that takes longer than a login."""
         with anyio.move_on_after(self._dialler.within):
             await gone(left)
             return

@@ -1,4 +1,4 @@
-"""Dialling: a new connection to a server, by the first of its addresses that answers."""
+"""Dialling: a new connection to a server, at the first address that answers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Dialler:
     within: float = CONNECT_WITHIN
 
     async def dial(self, database: str | None, left: Left, may_go_on: Callable[[], bool] = lambda: True) -> Connection:
-        """Connect. Whatever was begun in vain is handed to `left`, which has to wait for its end.
+        """Connect. Failed connections go to `left`, which must wait for their end.
 
-        `may_go_on` is asked before each further address: what is left of the one before is still a connection.
+        `may_go_on` is asked before each further address: the failed one still counts.
 
-        Raises Unreachable: nothing answers, or refuses us, within the time.
+        Raises Unreachable: no address answers or accepts us in time.
         """
         began = self.clock.monotonic()
         connection, error = None, f"{self.server} does not answer within {self.within:g} s"

@@ -1,7 +1,7 @@
-"""Places: how many connections one server has of all who lead there, and who waits for one.
+"""Places: the connections of one server for all targets that lead there, and the waiting line.
 
-Two targets may be one server under two names, each with a role of its own. Then they share places: the lowest limit
-holds for all of them together, who has waited longest comes first, and what one has idle makes room for the other.
+Two targets may be one server under two names, with different roles. Then they share places. The lowest limit holds for
+both together, the longest wait comes first, and idle connections of one make room for the other.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ...libpq import Connection
 
 
 class Holder(Protocol):
-    """The connections of one target. `used`: places it has; `leaving`: those of them whose connections are closing.
+    """The connections of one target. `used`: its places; `leaving`: of those, closing ones.
 
-    `stuck`: of those, what the server has not let go of in time.
+    `stuck`: of those, what the server has not released in time.
     """
 
     limit: int
@@ -29,11 +29,11 @@ class Holder(Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it asks for no place any more."""
+        """Whether it needs no more places."""
 
     @property
     def idle_since(self) -> float | None:
-        """When the one was used that is idle longest, in monotonic seconds; None: none is idle."""
+        """When the longest idle one was used, in monotonic seconds; None: none is idle."""
 
     def evict(self) -> None:
         """Close the connection that is idle longest."""
@@ -41,9 +41,9 @@ class Holder(Protocol):
 
 @define(eq=False)
 class Waiter:
-    """An entry in the line: for a place, or for a connection to that database which is handed over.
+    """An entry in the line: for a place, or for a connection to that database that is passed on.
 
-    Its turn comes with neither if it waits in vain.
+    It gets neither if it waits in vain.
     """
 
     holder: Holder
@@ -55,7 +55,7 @@ class Waiter:
 
 
 class Places:
-    """The places of one server, and the line of those who wait for one."""
+    """The places of one server, and the line for them."""
 
     def __init__(self, holder: Holder) -> None:
         self.holders = [holder]
@@ -63,41 +63,41 @@ class Places:
 
     @property
     def limit(self) -> int:
-        """How many there are: as the one says who wants fewest."""
+        """Their number: the lowest of the holders' limits."""
         return min(each.limit for each in [each for each in self.holders if not each.is_closed] or self.holders)
 
     @property
     def used(self) -> int:
-        """How many are taken: as many as the server may count, at most."""
+        """Places in use, at most what the server counts."""
         return sum(each.used for each in self.holders)
 
     @property
     def are_stuck(self) -> bool:
-        """Whether all are taken by what we have left, and the server lets go of nothing: it stands still."""
+        """Whether leaving connections take all places and the server releases none: it stands still."""
         return self.limit <= self.used == sum(each.stuck for each in self.holders)
 
     def take(self, holder: Holder) -> bool:
-        """Take one, if there is one for whom nobody waits."""
+        """Take a place, if one is free and none waits."""
         if self.waiting or self.used >= self.limit:
             return False
         holder.used += 1
         return True
 
     def make_room(self) -> bool:
-        """Close the connection that is idle longest, whoever has it. False: none is."""
+        """Close the connection that is idle longest, of any holder. False: none is idle."""
         idle = [(since, each) for each in self.holders if (since := each.idle_since) is not None]
         if idle:
             min(idle, key=lambda found: found[0])[1].evict()
         return bool(idle)
 
     def mark_stuck(self, holder: Holder) -> None:
-        """Take note that the server has not let go of one in time. If that is all of them, nobody waits any longer."""
+        """Note a place that the server has not released in time. If those are all, the line ends."""
         holder.stuck += 1
         while self.waiting and self.are_stuck:
             self.waiting.popleft().turn.set()
 
     def free(self, holder: Holder) -> None:
-        """Give one back. Who is closed and has none left leaves."""
+        """Give a place back. A closed holder without places leaves."""
         holder.used -= 1
         if holder.is_closed and not holder.used and len(self.holders) > 1:
             self.holders.remove(holder)
@@ -105,7 +105,7 @@ class Places:
         self.fit()
 
     def fit(self) -> None:
-        """Keep to the limit as it is now: idle connections beyond it are closed, who waits is let in."""
+        """Apply the present limit: close idle connections beyond it, admit waiting requests."""
         while self.used - sum(each.leaving for each in self.holders) > self.limit and self.make_room():
             pass
         while self.waiting and self.used < self.limit:
@@ -115,7 +115,7 @@ class Places:
             waiter.turn.set()
 
     def join(self, others: Places) -> None:
-        """Take in who shares other places: it has turned out that they are those of the same server."""
+        """Merge with other places: they turned out to be of the same server."""
         for holder in others.holders:
             holder.places = self
         self.holders += others.holders
@@ -124,7 +124,7 @@ class Places:
         self.fit()
 
     def part(self, holder: Holder) -> None:
-        """Let a holder go: it leads to another server by now."""
+        """Let a holder go: it leads to another server now."""
         if self.holders == [holder]:
             return
         self.holders.remove(holder)

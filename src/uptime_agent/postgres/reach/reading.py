@@ -1,4 +1,4 @@
-"""Answers of a server and what they mean: text as values of the columns of a probe, errors as classes of failures."""
+"""The meaning of a server's answers: text as values of a probe's columns, errors as classes of failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...libpq import Answer
 from ..contract import Failure, Probe, Row, Rows, Type, Value
 
 LEFT_OUT: Final = "left_out"
-"""A last column of that name is no column of the probe: it says how many rows there are beyond those given."""
+"""A last column of that name counts the rows beyond those given."""
 
 _CLASSES: Final[Mapping[str, Failure]] = {
     "42501": Failure.PERMISSION,
@@ -34,14 +34,14 @@ class WrongShape(Exception):
 
 
 def class_of(sqlstate: str) -> Failure:
-    """Return the class of failures to which an SQLSTATE belongs."""
+    """Return the failure class of an SQLSTATE."""
     if sqlstate.startswith(_OF_CONNECTIONS):
         return Failure.CONNECT
     return _CLASSES.get(sqlstate, Failure.QUERY)
 
 
 def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
-    """Return the rows, as many as the probe keeps, and how many were left out. Raises WrongShape."""
+    """Return the rows that the probe keeps, and the number left out. Raises WrongShape."""
     counts_rest = answer.names[-1:] == (LEFT_OUT,)
     width = len(answer.names) - counts_rest
     if width != len(probe.columns):
@@ -60,7 +60,7 @@ def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
 
 
 def text_of(value: bytes) -> str:
-    """Return the text of a value, with a sign in place of what is no UTF-8."""
+    """Return the text of a value, with a sign for invalid UTF-8."""
     return value.decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""Requests: one probe that is to be run on one database now, and what became of it."""
+"""Requests: one probe to run on one database now, and its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..contract import Failure, OutcomeKind, Probe, Rows
 class Result:
     """The end of a request. `waited` for a connection, `executed`: seconds of our time; `cost`: of the server's.
 
-    STORED means here: all rows are there. `is_unproven`: no test of ours has run the probe on such a server.
+    STORED means that all rows are there. `is_unproven`: our tests have no such server.
     """
 
     kind: OutcomeKind
@@ -28,18 +28,18 @@ class Result:
 
 
 def failed(failure: Failure, reason: str) -> Result:
-    """Return the result of what was tried in vain."""
+    """Return the result of a failed try."""
     return Result(kind=OutcomeKind.FAILED, failure=failure, reason=reason)
 
 
 def skipped(reason: str) -> Result:
-    """Return the result of what was not tried. The reason begins with one word, then ": " and more of them."""
+    """Return the result of a request that was not tried. The reason is one word, ": " and details."""
     return Result(kind=OutcomeKind.SKIPPED, reason=reason)
 
 
 @define(eq=False)
 class Request:
-    """A probe to be run on a database (None: the one where probes of the whole server run).
+    """A probe to run on a database (None: the one for probes of the whole server).
 
     `asked`, `wait_until`: monotonic seconds. `on_end` is called once, with the request, when its result is there.
     """
@@ -57,26 +57,26 @@ class Request:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody still waits for a result."""
+        """Whether its result is still awaited."""
         return self.result is None
 
     @property
     def left(self) -> float:
-        """Seconds that it may still work: the wait for a connection is not in them."""
+        """Seconds that it may still work, besides waits for a connection."""
         return max(self.probe.timeout - self.spent, 0.001)
 
     def begin(self, now: float) -> None:
-        """Take note that its work begins."""
+        """Note that its work begins."""
         self.begun = now
 
     def put_back(self, now: float) -> None:
-        """Take note that it has to be tried again. What it has worked is spent."""
+        """Note that it must be tried again. Its work so far is spent."""
         self.tries += 1
         self.spent += 0.0 if self.begun is None else now - self.begun
         self.begun = None
 
     def end(self, result: Result) -> None:
-        """Give it its result, unless it has one."""
+        """Set its result, unless it has one."""
         if self.result is None:
             self.result = result
             self.on_end(self)

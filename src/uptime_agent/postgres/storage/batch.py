@@ -1,7 +1,7 @@
-"""Batches: samples with the records of the runs that found them, which are stored together or not at all.
+"""Batches: samples with the records of their runs, stored together or not at all.
 
-The record of a sample is that of its target, probe, database and instant. A sample that nobody can store leaves its
-batch, and then its record says so: no record tells of rows that are not there.
+A sample and its record share target, probe, database and instant. A sample that no store can hold leaves its batch, and
+its record says so. So no record tells of rows that are missing.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Key = tuple[str, str, str | None, int]
 
 @frozen
 class Batch:
-    """Samples and outcomes that are written in one transaction."""
+    """Samples and outcomes of one transaction."""
 
     samples: tuple[Sample, ...] = ()
     outcomes: tuple[ProbeOutcome, ...] = ()
 
     @property
     def rows(self) -> int:
-        """How many rows its samples have."""
+        """The number of its samples' rows."""
         return sum(len(sample.rows) for sample in self.samples)
 
     @property
     def weight(self) -> int:
-        """Its rows, samples and outcomes together: what a queue counts."""
+        """The number of rows, samples and outcomes, which a queue counts."""
         return self.rows + len(self.samples) + len(self.outcomes)
 
     def without(self, samples: Sequence[Sample], why: str) -> Batch:
-        """Return the batch without some of its samples, whose records say that they were not stored, and why."""
+        """Return the batch without some samples, whose records say why they were not stored."""
         kept = tuple(each for each in self.samples if not any(each is sample for sample in samples))
         gone = {key_of(each) for each in samples} - {key_of(each) for each in kept}
         told = tuple(_unstored(each, why) if _key_of(each) in gone else each for each in self.outcomes)
@@ -57,7 +57,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
 
 
 def key_of(sample: Sample) -> Key:
-    """Return what a sample has in common with its record, and with no other."""
+    """Return what identifies a sample and its record."""
     return sample.target, sample.probe.name, sample.database, microseconds(sample.at)
 
 

@@ -1,4 +1,4 @@
-"""Errors of metric stores beside StoreUnavailable, which says: the same batch may be written later."""
+"""Errors of metric stores besides StoreUnavailable, after which the same batch may be written later."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from ..contract import StoreUnavailable
 
 
 class StoreUnusable(StoreUnavailable):
-    """The store is there and cannot be used: another program's, of a newer version, corrupt. Somebody has to act, and
-    until then it is as good as away.
+    """The store is there but unusable: another program's, of a newer version, corrupt. Until a person acts it counts as
+    away.
     """
 
 
 class Unstorable(Exception):
-    """A sample that no store can hold, now or later: a value that does not fit its column, a name that is none."""
+    """No store can ever hold this sample: a value does not fit its column, or a name is invalid."""

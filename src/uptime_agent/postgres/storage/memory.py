@@ -1,4 +1,4 @@
-"""Metrics in memory: what a metric store means, in its shortest form. Gone with the process."""
+"""Metrics in memory: the meaning of a metric store in its shortest form. Gone with the process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .shape import columns_to_add
 from .values import fingerprint, microseconds, normal_columns
 
 Series = tuple[str, str, str]
-"""Target, probe, and the database or nothing."""
+"""Target, probe, and the database or ""."""
 
 
 @frozen
@@ -42,7 +42,7 @@ class MemoryMetrics:
         """Do nothing."""
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
-        """Keep these. See MetricStore. Raises Unstorable, and has then kept none of them."""
+        """Keep these. See MetricStore. Raises Unstorable, and then keeps none."""
         prepared = [(sample, columns_to_add(sample.probe, self._types[sample.probe.name])) for sample in samples]
         given = [normal_columns(sample) for sample in samples]
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]

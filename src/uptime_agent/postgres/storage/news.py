@@ -1,4 +1,4 @@
-"""News of storage: what a person should find in the log. Each says itself in its text."""
+"""News of storage for the log, each with its text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .spool import Counts
 
 @frozen
 class StoreLost:
-    """The store does not take what it is given; it goes to the spool."""
+    """The store refuses batches; they go to the spool."""
 
     error: str
 
@@ -19,7 +19,7 @@ class StoreLost:
 
 @frozen
 class StoreBack:
-    """The store works again; the spool is being replayed."""
+    """The store works again; the spool is replayed."""
 
     waiting: Counts
 
@@ -29,7 +29,7 @@ class StoreBack:
 
 @frozen
 class Replayed:
-    """All that waited in the spool is stored."""
+    """The whole spool is stored."""
 
     counts: Counts
 
@@ -39,7 +39,7 @@ class Replayed:
 
 @frozen
 class Lost:
-    """Measurements are gone: the spool was full, damaged or could not be written, or the queue was full."""
+    """Measurements are gone: the spool was full, damaged or unwritable, or the queue was full."""
 
     counts: Counts
     why: str

@@ -1,4 +1,4 @@
-"""Places of metrics that need a driver: it is imported when the place is asked for."""
+"""Places of metrics whose drivers are imported at first use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SCHEMA: Final = "timerqueue_metrics"
 def postgres_metrics(
     dsn: str, retention: Retention | None = None, *, schema: str = SCHEMA, password: str | None = None
 ) -> ReadableStore:
-    """Make a metric store in a schema of a PostgreSQL server. `dsn`: what libpq takes. Nothing connects before `open`.
+    """Make a metric store in a schema of a PostgreSQL server. `dsn`: in libpq's words. Nothing connects before `open`.
 
-    `password`: beside the dsn, so that this can be shown.
+    `password`: separate, so that the dsn can be shown.
 
     Raises ModuleNotFoundError without psycopg 3, and says which extra brings it.
     """
     try:
-        from .postgres import PostgresMetrics  # noqa: PLC0415 - the driver is for those who use it
+        from .postgres import PostgresMetrics  # noqa: PLC0415 - only this store needs the driver
     except ModuleNotFoundError as error:
         msg = f"metrics in PostgreSQL need psycopg 3 ({error}): pip install timerqueue[postgres]"
         raise ModuleNotFoundError(msg, name="psycopg") from error

@@ -1,7 +1,7 @@
-"""Rates of counters, never negative: a counter that went back was reset, and what it counted meanwhile is not known.
+"""Rates of counters, never negative: a counter that went back was reset, and its growth meanwhile is unknown.
 
-Pure. Over an interval in which a reset is known, or shows, there is no rate: a guess from nought would be too low, and
-the difference would be negative. The next interval has one again.
+Pure. An interval with a known or visible reset has no rate: a guess from 0 would be too low, and the difference
+negative. The next interval has one again.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 Point = tuple[float, float | None]
-"""UTC seconds, and the value of a counter then."""
+"""UTC seconds, and a counter's value then."""
 
 
 def rates(points: Iterable[Point], resets: Sequence[float] = ()) -> list[Point]:
-    """Return the growth in each second up to each point from the one before, or None where that is not known.
+    """Return the growth per second from each point to the next, or None where unknown.
 
-    `points` are in the order of their times; those without a value are passed over. `resets`: UTC seconds, sorted.
-    A second point of the same instant is passed over as well.
+    `points` are in order of time; those without a value are skipped, and second ones of an instant. `resets`: UTC
+    seconds, sorted.
     """
     found: list[Point] = []
     before: tuple[float, float] | None = None

@@ -1,4 +1,4 @@
-"""Reading: what stores answer to who looks into them."""
+"""Reading: what stores tell people."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..contract import Failure, MetricStore, OutcomeKind, ProbeOutcome
 from .retention import Retention
 
 LAST_KINDS: Final = frozenset({OutcomeKind.STORED, OutcomeKind.PARTIAL})
-"""Ends of a probe that answered: `last` tells of these."""
+"""Ends of a probe that answered, for `last`."""
 
 FIGURES: Final = ("lateness", "waited", "executed", "stored", "rows", "cost")
 
 
 @frozen
 class StoredSample:
-    """A sample as it is stored. `at`: UTC seconds. The rows are in the order of `columns`, in the form of storage."""
+    """A stored sample. `at`: UTC seconds. The rows are in the order of `columns`, in the form of storage."""
 
     target: str
     probe: str
@@ -32,8 +32,8 @@ class StoredSample:
 
 @frozen
 class Stock:
-    """An account of what is stored of a probe on a target. `last`: UTC seconds. `bytes`: its share of the probe's
-    table, by rows; None: nobody knows.
+    """The stored amount of a probe on a target. `last`: UTC seconds. `bytes`: its share of the probe's table, by rows;
+    None: unknown.
     """
 
     target: str
@@ -46,7 +46,7 @@ class Stock:
 
 
 class MetricReader(Protocol):
-    """The part of a store that is for people. Newest first, at most `limit`; of one target and probe, or of all."""
+    """The part of a store for people. Newest first, at most `limit`; of one target and probe, or of all."""
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
         """Return stored samples."""
@@ -55,11 +55,11 @@ class MetricReader(Protocol):
         """Return records of probes that were due."""
 
     def stock(self) -> list[Stock]:
-        """Return how much there is of each target and probe, in the order of their names."""
+        """Return the amount for each target and probe, sorted by name."""
 
 
 def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
-    """Share out the bytes of each probe's table among targets, by their rows."""
+    """Divide the bytes of each probe's table among targets, by rows."""
     rows: Counter[str] = Counter()
     for each in found:
         rows[each.probe] += each.rows
@@ -70,13 +70,13 @@ def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
 
 
 class ReadableStore(MetricStore, MetricReader, Protocol):
-    """A store that can be looked into, and whose retention may change while it is open: each of ours."""
+    """A store that can be read, and whose retention may change while open: each of ours."""
 
     retention: Retention
 
 
 def outcome_of(target: str, probe: str, database: str, due: float, row: Sequence[Any]) -> ProbeOutcome:
-    """Return a record. `row`: kind, failure, reason, then the figures in the order of FIGURES, as tables have them."""
+    """Return a record. `row`: kind, failure, reason, then the figures in the order of FIGURES, as in tables."""
     kind, failure, reason, *figures = row
     return ProbeOutcome(
         probe=probe,

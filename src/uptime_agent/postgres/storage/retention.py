@@ -1,4 +1,4 @@
-"""Retention: for how long samples are kept, by target and probe. Pure."""
+"""Retention: how long samples are kept, by target and probe. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _positive(_: object, attribute: object, value: float) -> None:
 
 @frozen(kw_only=True)
 class Retention:
-    """Seconds for which what is stored is kept. The most exact entry decides: target and probe, probe, else `default`.
+    """Seconds for which data is kept. The most exact entry decides: target and probe, probe, else `default`.
 
-    The newest snapshot of a probe that is stored on change is kept for ever: it says how things stand.
+    The newest snapshot of an `on_change` probe is kept forever: it is the present state.
     """
 
     default: float = field(default=28 * DAY, validator=_positive)
@@ -29,10 +29,10 @@ class Retention:
     """By (target, probe)."""
 
     def keep(self, target: str, probe: str) -> float:
-        """Return for how many seconds samples of this probe on this target are kept."""
+        """Return the seconds for which samples of this probe on this target are kept."""
         return self.targets.get((target, probe), self.probes.get(probe, self.default))
 
     def longest(self, probe: str) -> float:
-        """Return for how many seconds some target may keep samples of this probe."""
+        """Return the longest seconds for which a target keeps samples of this probe."""
         general = self.probes.get(probe, self.default)
         return max([general, *(keep for (_, name), keep in self.targets.items() if name == probe)])

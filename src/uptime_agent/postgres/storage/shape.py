@@ -1,4 +1,4 @@
-"""Shapes: the table that follows from a probe's columns, and how a table that is there may follow a newer probe."""
+"""Shapes: the table of a probe's columns, and how an old table follows a newer probe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED: Final = frozenset({"meta", "outcome", "outcomes", "probe_column", "sample", "series"})
 """Names of our own tables and views."""
 OURS: Final = "sample_"
-"""The beginning of the names of our own columns beside a probe's."""
+"""The beginning of our own columns' names."""
 
 
 def table_of(probe: Probe) -> str:
@@ -22,7 +22,7 @@ def table_of(probe: Probe) -> str:
 
 
 def check_names(probe: Probe) -> None:
-    """Raise Unstorable unless the probe's name and its columns' names can be those of a table of ours."""
+    """Raise Unstorable unless the names of the probe and its columns can be those of a table."""
     names = [column.name for column in probe.columns]
     if not _NAME.fullmatch(probe.name) or probe.name in RESERVED or probe.name.startswith("probe_"):
         msg = f"a probe cannot be called {probe.name!r}: 1 to 40 of a-z, 0-9 and _, and none of {sorted(RESERVED)}"
@@ -37,10 +37,10 @@ def check_names(probe: Probe) -> None:
 
 
 def columns_to_add(probe: Probe, there: Mapping[str, str]) -> list[Column]:
-    """Return the columns that the probe has and its table has not. `there`: types by name.
+    """Return the columns that the probe's table lacks. `there`: types by name.
 
-    A column that the probe has no more stays, with no value in newer rows. Raises Unstorable where one has another type
-    now: what was stored would change its meaning.
+    A removed column stays, empty in newer rows. Raises Unstorable if a column changed its type: stored values would
+    change their meaning.
     """
     check_names(probe)
     for column in probe.columns:

@@ -1,9 +1,9 @@
-"""Values in one form, whatever driver, spool or server they come from: the form in which they are stored and compared.
+"""Values in one form, whatever driver, spool or server they come from, to be stored and compared.
 
-By the type of their column: BIGINT a whole number of 64 bits, DOUBLE a float, TEXT a text that UTF-8 can hold and
-without NUL, BOOLEAN a truth value, TIMESTAMP whole microseconds since 1970 in UTC, NUMERIC a whole number of any size
-or its digits as text. None is "no value", and so is NaN. What has the form already stays what it is, so that a row
-may pass here twice. Columns are looked at as a whole, because a look at each value costs ten times as much.
+By column type: BIGINT a whole number of 64 bits, DOUBLE a float, TEXT a text in UTF-8 without NUL, BOOLEAN a boolean.
+TIMESTAMP is whole microseconds since 1970 in UTC, NUMERIC a whole number or its digits as text. None is "no value", and
+so is NaN. A value in that form stays as it is, so that a row may pass twice. Columns are processed as a whole, as
+single values cost ten times as much.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAST_INSTANT: Final = (dt.datetime(9999, 12, 30, tzinfo=dt.UTC) - EPOCH) // MIC
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _LONGEST_NUMBER: Final = 400
-"""Digits of a NUMERIC, before and behind the point: more of them are no measurement."""
+"""Digits of a NUMERIC, before and after the point: more are no measurement."""
 
 
 def microseconds(seconds: float) -> int:
@@ -39,12 +39,12 @@ def microseconds(seconds: float) -> int:
 
 
 def normal_columns(sample: Sample) -> list[Values]:
-    """Return the values of each column, in the order of the rows. Raises Unstorable for what does not fit there."""
+    """Return the values of each column, in the order of the rows. Raises Unstorable if one does not fit."""
     return normal_values(sample.probe, sample.rows)
 
 
 def normal_values(probe: Probe, rows: Sequence[Row]) -> list[Values]:
-    """Return the values of each column of rows of a probe, of one sample or of many. See `normal_columns`."""
+    """Return the values of each column of a probe's rows, of any number of samples. See `normal_columns`."""
     columns = probe.columns
     if not rows:
         return [()] * len(columns)
@@ -56,9 +56,9 @@ def normal_values(probe: Probe, rows: Sequence[Row]) -> list[Values]:
 
 
 def fingerprint(sample: Sample, normal: Sequence[Values] | None = None) -> str:
-    """Return the sample's fingerprint, equal over restarts, drivers and the spool: that of its values in one form.
+    """Return the sample's fingerprint, equal over restarts, drivers and the spool.
 
-    `normal`: its `normal_columns`, for who has them.
+    `normal`: its `normal_columns`, if known.
     """
     columns = [
         [_spoken(column.type, value) for value in values]
@@ -75,7 +75,7 @@ def instant(at_us: int) -> dt.datetime:
 
 
 def _spoken(type_: Type, value: Any) -> Any:
-    """Return a value in the form of storage as a driver would have brought it."""
+    """Return a value in the form of storage, as a driver would return it."""
     if value is None:
         return None
     if type_ is Type.TIMESTAMP:

@@ -1,4 +1,4 @@
-"""Weeks of UTC, from Monday to Monday: the partitions of what is stored. Pure."""
+"""Weeks of UTC, from Monday to Monday: the partitions. Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ WEEK: Final = dt.timedelta(weeks=1)
 
 @frozen(order=True)
 class Week:
-    """The week that begins on `monday`, at midnight in UTC."""
+    """The week from `monday`, at midnight in UTC."""
 
     monday: dt.date
 
     @classmethod
     def of(cls, at: float) -> Week:
-        """Return the week that UTC seconds lie in."""
+        """Return the week of UTC seconds."""
         day = (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=round(at * 1e6))).date()
         return cls(day - dt.timedelta(days=day.weekday()))
 
     @classmethod
     def named(cls, suffix: str) -> Week:
-        """Return the week of a suffix. Raises ValueError for one that is none of ours."""
+        """Return the week of a suffix. Raises ValueError for another text."""
         week = cls(dt.date.fromisoformat(suffix.removeprefix("w")))
         if suffix != week.suffix or week.monday.weekday():
             msg = f"{suffix!r} is no week"
@@ -39,7 +39,7 @@ class Week:
 
     @property
     def bounds(self) -> tuple[str, str]:
-        """The first instant and that after the last, with their offset: a server's time zone changes nothing."""
+        """The first instant and the end, with their offset: a server's time zone changes nothing."""
         return f"{self.monday} 00:00:00+00", f"{self.monday + WEEK} 00:00:00+00"
 
     @property
@@ -48,6 +48,6 @@ class Week:
         return dt.datetime.combine(self.monday + WEEK, dt.time(), dt.UTC).timestamp()
 
     def and_next(self, count: int) -> Iterator[Week]:
-        """Yield this week and so many after it."""
+        """Yield this week and `count` weeks after it."""
         for number in range(count + 1):
             yield Week(self.monday + number * WEEK)

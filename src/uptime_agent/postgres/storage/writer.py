@@ -1,11 +1,10 @@
 """The writer: between probes, which must not wait, and a store, which may be slow, full or away.
 
-`put` takes what was found into a bounded queue, from any thread. When that is full, it takes the record alone, which
-says so. `turn` is called again and again on one thread, with the time: it writes what waits, many samples in one
-transaction. While the store does not take it, or older ones wait in the spool, everything goes through the spool: so
-all is stored in order. What no store can hold is found by halves and left out, and its record says why: a sample is
-never parted from its record. `finish` is the last turn, under a deadline, with a report. There is no clock and no wait
-in here.
+`put` fills a bounded queue, from any thread. When it is full, only the record is taken, which says so. `turn` is called
+regularly on one thread, with the time, and writes many samples in one transaction. While the store fails, or older
+samples are in the spool, everything goes through the spool, so that the order is kept. A sample that no store can hold
+is found by halving and left out, and its record says why. `finish` is the last turn, with a deadline and a report.
+There is no clock and no wait in here.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ LONGEST_WAIT: Final = 60.0
 
 @frozen
 class Drained:
-    """The end of a writer: how much of what was still there was stored, spooled and dropped."""
+    """The end of a writer: how much of the rest was stored, spooled and dropped."""
 
     stored: Counts
     spooled: Counts
@@ -48,9 +47,9 @@ class Drained:
 
 
 class MetricWriter:
-    """A writer to `store`, through `spool` while that is away. `tell` hears news, on the thread of the turns.
+    """A writer to `store`, through `spool` while it is away. `tell` gets news, on the thread of the turns.
 
-    `most_waiting`: rows, samples and outcomes that the queue holds; of outcomes alone twice as many.
+    `most_waiting`: rows, samples and outcomes in the queue; outcomes alone may be twice that many.
     """
 
     def __init__(
@@ -81,17 +80,17 @@ class MetricWriter:
 
     @property
     def is_down(self) -> bool:
-        """Whether the store did not take the last batch."""
+        """Whether the store refused the last batch."""
         return self._is_down
 
     @property
     def waiting(self) -> int:
-        """How much of `most_waiting` is taken: rows, samples and outcomes."""
+        """The used part of `most_waiting`: rows, samples and outcomes."""
         return self._weight
 
     @property
     def has_room(self) -> bool:
-        """Whether a small batch would be taken: who asks before a probe runs spares the server a query in vain."""
+        """Whether a small batch has room. Asked before a probe runs, it spares a vain query."""
         return self._weight < self._most_waiting
 
     @property
@@ -100,9 +99,9 @@ class MetricWriter:
         return Drained(self._stored, self._spooled, self._dropped)
 
     def put(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome], now: float) -> bool:
-        """Take these; `now` is when, in seconds of any clock that `turn` has as well. From any thread, without waiting.
+        """Take these at `now`, in seconds of the clock of `turn`. From any thread, without waiting.
 
-        False: there is no room. The samples are counted as lost, and their records say so.
+        False: no room. The samples count as lost, and their records say so.
         """
         batch = Batch(tuple(samples), tuple(outcomes))
         with self._lock:
@@ -118,7 +117,7 @@ class MetricWriter:
             return has_room
 
     def turn(self, now: float) -> bool:
-        """Write what waits, as much as fits into one transaction. True: there is more that can be written at once."""
+        """Write as much as fits into one transaction. True: more can be written at once."""
         self._tell_losses()
         if self._is_through_spool:
             self._fill_spool(now)
@@ -129,7 +128,7 @@ class MetricWriter:
         return self._has_queue and not self._is_down
 
     def finish(self, now: Callable[[], float], deadline: float, since: Drained | None = None) -> Drained:
-        """Write and replay until the deadline, spool the rest, close everything. Return what became of it all.
+        """Write and replay until the deadline, spool the rest, close everything. Return the result.
 
         `since`: `so_far` when the end began, if that was earlier.
         """
@@ -146,7 +145,7 @@ class MetricWriter:
         return Drained(self._stored - before.stored, self._spooled - before.spooled, self._dropped - before.dropped)
 
     def open(self, now: float) -> None:
-        """Open spool and store. A store that is away is no error: it is tried again."""
+        """Open spool and store. A store that is away is tried again."""
         if self._spool is not None:
             try:
                 self._spool.open()
@@ -167,7 +166,7 @@ class MetricWriter:
         return bool(self._queue)
 
     def _may_try(self, now: float) -> bool:
-        """Return whether the store is open, having tried to open it if it is time for that."""
+        """Return whether the store is open, after trying to open it if it is time."""
         if self._is_open:
             return True
         if now < self._next_try:
@@ -195,7 +194,7 @@ class MetricWriter:
             self._tell(StoreBack(self._spool.waiting if self._spool else Counts()))
 
     def _take(self, now: float) -> Batch | None:
-        """Take what waits longest out of the queue, and write down how long it waited to be stored."""
+        """Take the oldest records out of the queue, and note how long they waited."""
         samples: list[Sample] = []
         outcomes: list[ProbeOutcome] = []
         weight = 0
@@ -219,7 +218,7 @@ class MetricWriter:
         return True
 
     def _store_all(self, batch: Batch) -> None:
-        """Write a batch in one transaction, or if a sample in it cannot be stored by halves, until it is found."""
+        """Write a batch in one transaction, or by halves until an unstorable sample is found."""
         try:
             self._store.write(batch.samples, batch.outcomes)
         except StoreUnavailable:
@@ -248,7 +247,7 @@ class MetricWriter:
         return batch.without(samples, f"not stored: {error}")
 
     def _keep(self, batch: Batch, now: float) -> None:
-        """Keep what the store did not take: in the spool, or else in the queue as long as there is room."""
+        """Keep what the store refused: in the spool, or else in the queue while it has room."""
         if self._spool is not None and self._append(batch):
             return
         with self._lock:
@@ -279,7 +278,7 @@ class MetricWriter:
         return True
 
     def _storable(self, batch: Batch) -> Batch:
-        """Return the batch without the samples that no store can hold."""
+        """Return the batch without samples that no store can hold."""
         for sample in batch.samples:
             try:
                 normal_columns(sample)
@@ -312,7 +311,7 @@ class MetricWriter:
         self._tell(Lost(counts, why))
 
     def _tell_losses(self) -> None:
-        """Tell what was turned away, and what the spool has dropped since."""
+        """Tell what was refused, and what the spool has dropped since."""
         with self._lock:
             turned_away, self._turned_away = self._turned_away, Counts()
         if turned_away:

@@ -1,4 +1,4 @@
-"""A connection to the server of metrics on which nothing waits for ever, and its errors in words of the seam."""
+"""A connection to the server of metrics on which no wait is endless, with errors in the store's words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import StoreUnusable, Unstorable
 T = TypeVar("T")
 
 PATIENCE: Final = 200
-"""Tenths of a second that the server may be silent for, all waits of one transaction together."""
+"""Tenths of a second of the server's silence, in all waits of one transaction together."""
 
 _DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -32,26 +32,26 @@ _SETTINGS: Final = """
     SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '3s', true),
         set_config('idle_in_transaction_session_timeout', '30s', true)
 """
-"""For one transaction: behind a pooler the next one may be on another session."""
+"""For one transaction: behind a pooler the next may be in another session."""
 
 _LASTING: Final = ("0A", "3F", "42", "XX001", "XX002")
-"""Beginnings of the codes of what waiting does not mend: no such feature, schema, table or right; damage."""
+"""Beginnings of SQLSTATEs that waiting does not cure: no such feature, schema, table or right; damage."""
 
 _UNSTORABLE: Final = ("22", "54")
 
 
 class Silent(psycopg.OperationalError):
-    """The server has not said anything for too long, or nobody wants to hear it any more."""
+    """The server was silent for too long, or the wait was interrupted."""
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """Gives up on a server that is silent: no timeout of TCP or of the server ends a wait for one that is frozen."""
+    """Gives up on a silent server: no timeout of TCP or the server ends a wait for a frozen machine."""
 
     silence = 0
     is_unwanted = False
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
-        """Wait as psycopg does, which comes back every tenth of a second."""
+        """Wait as psycopg does, which returns every tenth of a second."""
         return super().wait(self._impatient(gen), *args, **kwargs)
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
@@ -96,7 +96,7 @@ def connect(dsn: str, password: str | None = None) -> Connection:
 
 
 def described(dsn: str) -> str:
-    """Return where a connection leads to, without a password. Raises ValueError where the text leads nowhere."""
+    """Return where a connection leads, without a password. Raises ValueError if the text leads nowhere."""
     try:
         parameters = conninfo_to_dict(dsn)
     except psycopg.Error:  # whose message would show a part of the text, and that may be the password
@@ -108,7 +108,7 @@ def described(dsn: str) -> str:
 
 @contextmanager
 def errors(where: str) -> Iterator[None]:
-    """Raise the driver's errors as those of a metric store. None shows a row."""
+    """Raise the driver's errors as those of a metric store, without rows in them."""
     try:
         yield
     except psycopg.Error as error:

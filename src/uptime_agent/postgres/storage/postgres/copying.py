@@ -1,7 +1,7 @@
-"""Rows as the text of COPY, written column by column, of many samples of a probe at once.
+"""Rows as the text of COPY, written column by column, for many samples of a probe at once.
 
-The driver would look at each value for what it may be. Here each column is looked at as a whole, and a sample of one
-row costs no more than a row of a large one.
+The driver would examine each value. Here columns are processed as a whole, and small samples cost no more per row than
+large ones.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _NOTHING: Final = "\\N"
 
 
 def row_heads(series: int, at_us: int, count: int) -> list[str]:
-    """Return how the lines of one sample begin: with its series, its instant, and the number of the row."""
+    """Return the beginnings of one sample's lines: its series, instant, and row number."""
     head = f"{series}\t{spelled_instant(at_us)}\t"
     return [head + number for number in map(str, range(count))]
 
 
 def copy_text(heads: Sequence[str], columns: Sequence[Column], values: Sequence[Sequence[Any]]) -> bytes:
-    """Return lines that begin with these heads and go on with the columns, whose values are in the form of storage."""
+    """Return lines of these heads and the columns' values, which are in the form of storage."""
     cells = [_cells(column.type, each) for column, each in zip(columns, values, strict=True)]
     return ("\n".join(map("\t".join, zip(heads, *cells, strict=True))) + "\n").encode()
 
 
 @lru_cache(maxsize=1_024)
 def spelled_instant(at_us: int) -> str:
-    """Return an instant with its offset: the session's time zone changes nothing."""
+    """Return an instant with its offset, so that the session's time zone changes nothing."""
     return instant(at_us).isoformat(sep=" ")
 
 
 def read_instant(value: dt.datetime) -> int:
-    """Return an instant that the driver has read as microseconds since 1970."""
+    """Return an instant from the driver as microseconds since 1970."""
     return round((value - instant(0)) / dt.timedelta(microseconds=1))
 
 

@@ -58,7 +58,7 @@ class Reader:
         ]
 
     def stock(self) -> list[Stock]:
-        """Return how much there is of each target and probe."""
+        """Return the amount for each target and probe."""
         found = [
             Stock(target, probe, databases, samples, rows, read_instant(last) / 1e6)
             for target, probe, databases, samples, rows, last in self._connection.execute(self._schema.of(_STOCK))
@@ -82,7 +82,7 @@ class Reader:
 
 
 def _selected(name: str, type_: str) -> sql.Composed:
-    """Select instants as microseconds: there are some that Python's datetimes cannot hold."""
+    """Select instants as microseconds: some exceed Python's datetimes."""
     if type_ == Type.TIMESTAMP.value:
         return sql.SQL("(extract(epoch FROM {}) * 1000000)::bigint").format(sql.Identifier(name))
     return sql.SQL("{}").format(sql.Identifier(name))

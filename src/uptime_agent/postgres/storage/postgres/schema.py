@@ -1,7 +1,7 @@
-"""Tables of metrics in PostgreSQL: their parents, their weekly partitions, and the views that people ask.
+"""Tables of metrics in PostgreSQL: their parents, weekly partitions, and views for people.
 
-Whoever changes tables holds one advisory lock for the length of its transaction: of two agents one makes a table and
-the other finds it. A partition is made aside and attached, for that stops nobody who writes.
+Changes of tables hold one advisory lock for their transaction: of two nodes one makes a table and the other finds it. A
+partition is made separately and then attached, which blocks no writer.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Schema:
         return sql.Identifier(self.name, name)
 
     def prepare(self, connection: Connection) -> None:
-        """Make the tables where there are none. Raises StoreUnusable where others are."""
+        """Make the tables if there are none. Raises StoreUnusable if there are others."""
         if connection.info.server_version < OLDEST_SERVER:
             msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old for metrics: 13 is the first"
             raise StoreUnusable(msg)
@@ -72,16 +72,16 @@ class Schema:
                 connection.execute(self.of(_TABLES))
 
     def lock(self, connection: Connection) -> None:
-        """Wait for the right to change tables. It ends with the transaction."""
+        """Wait for the lock for changes of tables. It ends with the transaction."""
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue metrics'), hashtext(%s))", [self.name])
 
     def try_lock(self, connection: Connection) -> bool:
-        """Return whether nobody else changes tables; then nobody does until the transaction ends."""
+        """Take that lock until the transaction ends, and return whether it was free."""
         asked = "SELECT pg_try_advisory_xact_lock(hashtext('timerqueue metrics'), hashtext(%s))"
         return connection.execute(asked, [self.name]).fetchone() == (True,)
 
     def types(self, connection: Connection) -> dict[str, dict[str, str]]:
-        """Return the types of all columns by probe and name, in the order in which they were added."""
+        """Return the types of all columns by probe and name, in the order of their addition."""
         found: dict[str, dict[str, str]] = {}
         asked = self.of("SELECT probe, name, type FROM {schema}.probe_column ORDER BY probe, place")
         for probe, name, type_ in connection.execute(asked):
@@ -89,7 +89,7 @@ class Schema:
         return found
 
     def add_columns(self, connection: Connection, probe: Probe, added: Sequence[Column], already: int) -> None:
-        """Make the probe's table, or give it the columns that it lacks, and its view once more. Needs the lock."""
+        """Make the probe's table or add its columns, and make its view again. Needs the lock."""
         table = self.table(table_of(probe))
         declared = [
             sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type.value)) for column in added
@@ -122,7 +122,7 @@ class Schema:
         return [name for (name,) in connection.execute(asked, [sql.Identifier(self.name).as_string(connection)])]
 
     def weeks(self, connection: Connection, table: str) -> list[Week]:
-        """Return the weeks of which the table has a partition, first one first."""
+        """Return the weeks of a table's partitions, sorted."""
         asked = """
             SELECT right(child.relname, 9) FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
             JOIN pg_class parent ON parent.oid = inhparent
@@ -132,7 +132,7 @@ class Schema:
         return [Week.named(suffix) for (suffix,) in found]
 
     def make_weeks(self, connection: Connection, table: str, weeks: Iterable[Week]) -> None:
-        """Make the partitions of these weeks that are not there. Needs the lock."""
+        """Make the missing partitions of these weeks. Needs the lock."""
         there = set(self.weeks(connection, table))
         for week in sorted(set(weeks) - there):
             name, (first, end) = self.partition(table, week), week.bounds

@@ -1,7 +1,7 @@
-"""Upkeep of metrics in PostgreSQL: partitions of weeks to come are made; what is too old goes, newest snapshots stay.
+"""Upkeep of metrics in PostgreSQL: coming partitions are made, old data goes, newest snapshots stay.
 
-A week that is beyond the retention of all is dropped as a whole; of the others rows are deleted, some thousands in each
-transaction. Each transaction holds the advisory lock if nobody else does; or else another agent is at it.
+A week beyond every retention is dropped as a whole; from others some thousand rows are deleted in each transaction.
+Each transaction takes the advisory lock, or leaves the work to the node that has it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OLD: Final = """
 
 
 class Busy(Exception):
-    """Another agent is at it."""
+    """Another node has the lock."""
 
 
 @frozen
@@ -50,7 +50,7 @@ class _Table:
 
 
 class Upkeep:
-    """One round over all tables. Raises Busy as soon as another agent is at it."""
+    """One round over all tables. Raises Busy as soon as another node has the lock."""
 
     def __init__(self, connection: Connection, schema: Schema, retention: Retention, now: float) -> None:
         self._connection = connection
@@ -59,7 +59,7 @@ class Upkeep:
         self._now = now
 
     def run(self) -> None:
-        """Make what is to come, remove what is too old."""
+        """Make coming partitions, remove old data."""
         with self._connection.short_transaction():
             self._lock()
             tables = self._schema.partitioned(self._connection)
@@ -72,7 +72,7 @@ class Upkeep:
                 self._clear(table, week)
 
     def _see(self) -> None:
-        """Look which series there are, and which snapshots are the newest."""
+        """Read the series and the newest snapshots."""
         series = self._connection.execute(self._schema.of("SELECT id, target, probe FROM {schema}.series")).fetchall()
         self._probes = {probe for _, _, probe in series}
         keep = [self._retention.keep(target, probe) for _, target, probe in series]
@@ -110,7 +110,7 @@ class Upkeep:
             pass
 
     def _is_untouched(self, week: Week) -> bool:
-        """Tell whether all of the week is younger than the shortest retention."""
+        """Return whether the whole week is younger than the shortest retention."""
         start = week.end - 7 * 86_400
         return all(start >= before.timestamp() for before in self._asked["before"])
 

@@ -1,6 +1,6 @@
-"""The spool: what could not be stored waits on disk, in order, within a bound.
+"""The spool: unstored batches wait on disk, in order, within a bound.
 
-Offers `Spool`. Knows no store. Used by one thread at a time, the writer's.
+Offers `Spool`. Knows no store. Used on the writer's thread.
 """
 
 from __future__ import annotations

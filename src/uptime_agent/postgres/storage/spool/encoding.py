@@ -1,6 +1,6 @@
-"""Batches as bytes: samples and outcomes in the form of storage, with the columns of their probes.
+"""Batches as bytes: samples and outcomes in the form of storage, with their probes' columns.
 
-A batch stands alone: the release that replays it may have other columns, and the probe may be gone by then.
+A batch is complete: the replaying release may have other columns, or no such probe.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def encode(batch: Batch) -> bytes:
 
 
 def decode(payload: bytes) -> Batch:
-    """Return the batch. Raises ValueError, KeyError or TypeError for bytes that are none."""
+    """Return the batch. Raises ValueError, KeyError or TypeError for other bytes."""
     parts = json.loads(payload)
     probes = {row[0]: _probe(row) for row in parts["probes"]}
     samples = tuple(_sample(probes, row) for row in parts["samples"])

@@ -1,7 +1,7 @@
-"""Segments: files of records, each with its length, what it holds and a checksum. Only ever appended to.
+"""Segments: append-only files of records, each with its length, counts and a checksum.
 
-A record that was torn by a crash is the last one: its length or its checksum tells, and who opens the segment for
-writing cuts it off. A record that is damaged further in costs the rest of its segment.
+A crash can tear only the last record. Its length or checksum shows that, and opening for writing cuts it off. Damage
+further in costs the rest of the segment.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final
 from attrs import frozen
 
 _HEAD: Final = struct.Struct("<4sIIIII")
-"""Magic, bytes of the payload, samples, rows, outcomes, and the checksum of all of that and the payload."""
+"""Magic, bytes of the payload, samples, rows, outcomes, and the checksum of these and the payload."""
 _MAGIC: Final = b"tqs1"
 
 
 @frozen
 class Counts:
-    """How much there is of something that waits, or is lost."""
+    """How much waits or is lost."""
 
     samples: int = 0
     rows: int = 0
@@ -56,7 +56,7 @@ def framed(payload: bytes, counts: Counts) -> bytes:
 
 
 def read_record(path: Path, offset: int) -> Record | None:
-    """Return the record at an offset, or None: there is none, it is torn or damaged. Raises OSError."""
+    """Return the record at an offset. None: there is none, or it is torn or damaged. Raises OSError."""
     with path.open("rb") as file:
         file.seek(offset)
         head = file.read(_HEAD.size)
@@ -70,7 +70,7 @@ def read_record(path: Path, offset: int) -> Record | None:
 
 
 def survey(path: Path, offset: int = 0) -> tuple[Counts, int]:
-    """Return what lies from an offset on, and where the last good record ends. Raises OSError."""
+    """Return the counts from an offset on, and where the last good record ends. Raises OSError."""
     counts = Counts()
     while (record := read_record(path, offset)) is not None:
         counts += record.counts

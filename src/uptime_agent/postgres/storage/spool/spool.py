@@ -1,9 +1,9 @@
-"""A spool in a folder: segments that are appended to at one end and replayed from the other.
+"""A spool in a folder: segments appended to at one end and replayed from the other.
 
-What `append` has returned from survives kill -9 and a loss of power: the record is in its file and the file is synced,
-once for each batch. `oldest` reads, `done` goes on to the next: that is noted in a small file, after the batch was
-committed. A death in between replays that batch once more, and a store takes no sample twice. When the spool is full
-its oldest segment goes, counted: the newest measurements are the ones that are asked for after an outage.
+A batch that `append` has written survives kill -9 and a loss of power: its file is synced, once for each batch.
+`oldest` reads, and `done` goes on. A small file notes that after the batch was committed. A crash in between replays
+the batch, and a store takes no sample twice. A full spool drops and counts its oldest segment: after an outage the
+newest measurements matter most.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if sys.platform != "win32":
     import fcntl
 
 _SEGMENTS: Final = 16
-"""A full spool has about so many."""
+"""A full spool has about this number of segments."""
 _SUFFIX: Final = ".spool"
 _POSITION: Final = "position"
 
@@ -33,9 +33,9 @@ class SpoolFailed(Exception):
 
 
 class Spool:
-    """A spool of at most `most_bytes` in a folder, which is made if it is not there.
+    """A spool of at most `most_bytes` in a folder, which is made if missing.
 
-    `lost`: what was dropped because the spool was full, or could not be read, since it was opened.
+    `lost`: what was dropped since it was opened, as the spool was full or unreadable.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, most_bytes: int = 256 * 1024 * 1024) -> None:
@@ -45,13 +45,13 @@ class Spool:
         self.folder = Path(folder)
         self.lost = Counts()
         self.damaged = 0
-        """Segments of which the rest could not be read."""
+        """Segments whose rest was unreadable."""
         self._most_bytes = most_bytes
         self._counts: dict[int, Counts] = {}
-        """Samples, rows and outcomes that wait in each segment, by its number, oldest first."""
+        """Samples, rows and outcomes in each segment by its number, oldest first."""
         self._sizes: dict[int, int] = {}
         self._offset = 0
-        """Of the next record to be replayed, in the oldest segment."""
+        """Of the next record to replay, in the oldest segment."""
         self._lock: int | None = None
         self._pending: tuple[int, Counts] | None = None
 
@@ -69,7 +69,7 @@ class Spool:
         return sum(self._sizes.values())
 
     def open(self) -> None:
-        """Take the folder, and find out what waits there. A torn end is cut off. Raises SpoolFailed."""
+        """Take the folder, and count what waits. A torn end is cut off. Raises SpoolFailed."""
         self.close()
         with _told(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class Spool:
             self._drop_empty()
 
     def append(self, batch: Batch) -> None:
-        """Write the batch behind all others and sync it. Raises SpoolFailed or Unstorable: then nothing has changed."""
+        """Write the batch after all others and sync it. Raises SpoolFailed or Unstorable: then nothing has changed."""
         counts = Counts(len(batch.samples), batch.rows, len(batch.outcomes))
         record = framed(encode(batch), counts)
         if len(record) > self._most_bytes:
@@ -111,7 +111,7 @@ class Spool:
             self._counts[number] = self._counts.get(number, Counts()) + counts
 
     def oldest(self, weight: int = 1) -> Batch | None:
-        """Return the batches that wait longest as one, until they weigh as much, or None. They stay until `done`.
+        """Return the oldest batches as one, up to that weight, or None. They stay until `done`.
 
         Raises SpoolFailed.
         """
@@ -126,7 +126,7 @@ class Spool:
         return None
 
     def _read(self, number: int, weight: int) -> tuple[list[Batch], int, Counts]:
-        """Return good records of a segment from where the replay stands, where they end, and what they hold."""
+        """Return good records of a segment from the replay's position, their end, and their counts."""
         found: list[Batch] = []
         end, counts = self._offset, Counts()
         while weight > 0 and (record := read_record(self._path(number), end)) is not None:
@@ -139,7 +139,7 @@ class Spool:
         return found, end, counts
 
     def done(self) -> None:
-        """Go on behind the batch that `oldest` has returned last. Raises SpoolFailed."""
+        """Go on after the batch that `oldest` returned last. Raises SpoolFailed."""
         if self._pending is None:
             return
         with _told(self.folder):
@@ -153,7 +153,7 @@ class Spool:
                 self._write_position(number, self._offset)
 
     def close(self) -> None:
-        """Let go of the folder. What waits stays."""
+        """Release the folder. Waiting batches stay."""
         self._counts.clear()
         self._sizes.clear()
         self._pending = None
@@ -187,12 +187,12 @@ class Spool:
         self._counts[number], self._sizes[number] = counts, size
 
     def _drop_empty(self) -> None:
-        """Remove segments in which nothing waits, from the oldest one on."""
+        """Remove empty segments, oldest first."""
         while self._counts and not self._counts[number := next(iter(self._counts))]:
             self._remove(number)
 
     def _room_for(self, size: int) -> int:
-        """Return the segment that a record of this size goes to, once there is room for it."""
+        """Make room for a record of this size, and return its segment."""
         while self._counts and self.size + size > self._most_bytes:
             self._give_up(next(iter(self._counts)))
         newest = next(reversed(self._counts), None)
@@ -205,12 +205,12 @@ class Spool:
         return 1 + (newest if newest is not None else self._read_position()[0])
 
     def _give_up(self, number: int) -> None:
-        """Drop the oldest segment with all that waits in it."""
+        """Drop the oldest segment with its batches."""
         self.lost += self._counts[number]
         self._remove(number)
 
     def _remove(self, number: int) -> None:
-        """Remove the oldest segment: first the note that it is done, so that nothing of it comes back."""
+        """Remove the oldest segment, after the note that it is done, so that none of it returns."""
         del self._counts[number], self._sizes[number]
         self._offset, self._pending = 0, None
         self._write_position(next(iter(self._counts), number + 1), 0)
@@ -224,7 +224,7 @@ class Spool:
         return number, offset
 
     def _write_position(self, number: int, offset: int) -> None:
-        """Replace the note. It is not synced: an older one replays what the store has, and it takes that once."""
+        """Replace the note, unsynced: an older note replays stored batches, which are stored once."""
         new = self.folder / f"{_POSITION}.new"
         new.write_text(f"{number} {offset}\n", "ascii")
         new.replace(self.folder / _POSITION)

@@ -1,6 +1,6 @@
 """Metrics in a SQLite file: a table for each probe, made from its columns.
 
-Offers `SqliteMetrics`. Knows no spool and no queue. Called on one thread at a time, the writer's.
+Offers `SqliteMetrics`. Knows no spool or queue. Called on the writer's thread.
 """
 
 from __future__ import annotations

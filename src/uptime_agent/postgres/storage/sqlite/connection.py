@@ -1,4 +1,4 @@
-"""The SQLite file of metrics: who has it, how it is set up, and its errors in words of the seam."""
+"""The SQLite file of metrics: its lock, its settings, and its errors in the store's words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if sys.platform != "win32":
     import fcntl
 
 APPLICATION_ID: Final = 0x74716D78
-"""Says in the file's header that it holds metrics of ours."""
+"""Marks the file as metrics of ours."""
 
 _SETTINGS: Final = (
     "busy_timeout = 3000",
@@ -32,7 +32,7 @@ _LASTING: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class Lock:
-    """`path`.lock, locked by the kernel: one process writes metrics into a file, and kill -9 lets go of it."""
+    """`path`.lock, locked by the kernel: one process writes metrics into a file, and kill -9 releases it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(f"{path.name}.lock")
@@ -55,14 +55,14 @@ class Lock:
         self._file = file
 
     def release(self) -> None:
-        """Let go of it. The file stays, for removing it would race."""
+        """Release it. The file stays, as removing it would race."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Connect for writing. The file is made where there is none, for its owner alone. Raises sqlite3.Error."""
+    """Connect for writing. A missing file is made, for its owner alone. Raises sqlite3.Error."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = sqlite3.connect(
@@ -86,7 +86,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """Connect for reading, beside the agent or without any. Raises sqlite3.Error, StoreUnusable."""
+    """Connect for reading, also while the agent runs. Raises sqlite3.Error, StoreUnusable."""
     if not path.exists():
         msg = f"there are no metrics in {path}: look at the path, or start the agent that makes it"
         raise StoreUnusable(msg)
@@ -147,10 +147,10 @@ def _check_made(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def put(connection: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]]) -> None:
-    """Carry out `sql` with rows in the place of {rows}, many in one statement.
+    """Execute `sql` with rows for {rows}, many in one statement.
 
-    Each step of a statement gives the GIL away, and a busy loop keeps it for milliseconds. The sizes are powers of two,
-    so that few statements are prepared.
+    Each step of a statement releases the GIL, and a busy loop keeps it for milliseconds. Sizes are powers of two, so
+    that few statements are prepared.
     """
     first = 0
     while first < len(rows):

@@ -52,7 +52,7 @@ class Reader:
         ]
 
     def stock(self) -> list[Stock]:
-        """Return how much there is of each target and probe."""
+        """Return the amount for each target and probe."""
         found = [
             Stock(target, probe, databases, samples, rows, last_us / 1e6)
             for target, probe, databases, samples, rows, last_us in self._connection.execute(_STOCK)

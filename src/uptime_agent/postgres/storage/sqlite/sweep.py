@@ -1,4 +1,4 @@
-"""Sweeps of a SQLite file: what is too old goes, then the oldest of what is too much. Newest snapshots stay."""
+"""Sweeps of a SQLite file: old data goes, then the oldest of excess data. Newest snapshots stay."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from .connection import transaction
 
 AT_A_TIME: Final = 5_000
-"""Rows of one transaction, so that writing never waits for long."""
+"""Rows of one transaction, so that writes never wait long."""
 
 _STEPS: Final = 40
-"""Parts of the time that is stored which a sweep by size may remove, one after the other."""
+"""Parts of the stored time that a sweep by size may remove, one after another."""
 
 _PROTECTED: Final = """
     SELECT series, max(at_us) FROM sample WHERE hash IS NOT NULL GROUP BY series
@@ -34,7 +34,7 @@ class Sweep:
         self._probes = probes
 
     def by_age(self, cutoffs: Mapping[str, Mapping[int, int]]) -> None:
-        """Remove what is older than the cutoff of its series, in microseconds, by probe."""
+        """Remove rows older than the cutoff of their series, in microseconds, by probe."""
         of_all: dict[int, int] = {}
         for probe, of_series in cutoffs.items():
             of_all |= of_series
@@ -45,7 +45,7 @@ class Sweep:
         self._shrink()
 
     def by_size(self, most_bytes: int) -> None:
-        """Remove the oldest of all until at most `most_bytes` are in use."""
+        """Remove the oldest rows until at most `most_bytes` are in use."""
         for _ in range(_STEPS):
             if self._used() <= most_bytes:
                 return
@@ -63,7 +63,7 @@ class Sweep:
         return [*probes, ("sample", "at_us", "series"), ("outcome", "due_us", "series")]
 
     def _delete(self, table: str, at: str, series: str, cutoffs: Mapping[int, int]) -> None:
-        """Remove rows before the cutoff of their series, but for the newest snapshot of each."""
+        """Remove rows before the cutoff of their series, but the newest snapshot of each."""
         if not cutoffs:
             return
         by_cutoff: dict[int, list[int]] = {}
@@ -92,6 +92,6 @@ class Sweep:
         return int((pages - free) * size)
 
     def _shrink(self) -> None:
-        """Give free pages back to the file system, and empty the log."""
+        """Return free pages to the file system, and empty the log."""
         self._connection.executescript("PRAGMA incremental_vacuum(20000)")  # `execute` takes one step: a page
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
