@@ -1,9 +1,8 @@
-"""Probing, as an application does it: the servers that a configuration names, while the agent runs and when asked.
+"""Probing in an application: the servers of a configuration, while the agent runs and on request.
 
-Offers `Probing`, which has a fleet follow the configuration, `server_of`, what explains a server, and what tells of its
-metrics. Does not know how
-a server is asked, nor where a configuration comes from. Lives on the event loop. The probes are imported once there is
-a server: they take as long as all checks.
+Offers `Probing`, whose fleet follows the configuration, `server_of`, and texts about a server and its metrics. Knows no
+query and no file. Lives on the event loop. The probes are imported only when there is a server: they take as long as
+all checks.
 """
 
 from __future__ import annotations

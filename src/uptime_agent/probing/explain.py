@@ -1,4 +1,4 @@
-"""The explanation of a target: for each of its probes, which scope gives which value. As a table, or as JSON."""
+"""The explanation of a target: for each probe, which scope gives which value. As a table or as JSON."""
 
 # ruff: noqa: PLC0415 - see the face
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..postgres import Origin, PostgresTarget
 
 NAMES: Final = {"is_enabled": "on", "every": "interval", "timeout": "timeout", "retention": "retention"}
-"""Values of a probe as they are called in a file."""
+"""Values of a probe by their names in a file."""
 BUILT_IN: Final = "built-in"
 _PROBE: Final = 15
 _VALUE: Final = 6
@@ -38,7 +38,7 @@ def explained(target: PostgresTarget, config: Config) -> Iterator[str]:
 
 
 def explained_in_json(target: PostgresTarget, config: Config) -> Iterator[str]:
-    """Yield an object for each probe, on a line of its own. Lengths of time are seconds."""
+    """Yield an object for each probe, one per line. Times are in seconds."""
     for name, found in _all(target, config).items():
         values = {NAMES[key]: {"value": found[key].value, "scope": found[key].scope} for key in NAMES}
         yield json.dumps({"target": target.name, "probe": name, **values})
@@ -64,7 +64,7 @@ def _cell(key: str, origin: Origin) -> str:
 
 
 def _kind(scope: str) -> str:
-    """Return a scope without the name that it has: "group" for "group eu"."""
+    """Return a scope without its name: "group" for "group eu"."""
     return scope.split(" ", 1)[0]
 
 

@@ -1,4 +1,4 @@
-"""The fleet of a configuration: made once a server is there, and brought up to date with each new configuration."""
+"""The fleet of a configuration: made for its first server, and updated with each configuration."""
 
 # ruff: noqa: PLC0415 - see the face
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def server_of(config: Config, name: str) -> PostgresTarget:
     """Return the server of that name, of the file or of its tables, which are read for it. Blocks.
 
-    Raises LookupError, with the names that there are; TablesUnread.
+    Raises LookupError with the known names; TablesUnread.
     """
     servers = config.postgres
     if config.tables is not None and name not in {each.name for each in servers}:
@@ -52,10 +52,10 @@ def in_words(changes: Changes[str]) -> str:
 
 
 class Probing:
-    """The servers that are probed by now: those of the file, and those of tables that it names.
+    """The present servers: of the file, and of the tables that it names.
 
-    `resized` is called with `places` when these have changed, `learn` with passwords, `say` with what people should
-    know of tables. `duties`: which of them are for us to probe, where agents share a store; None: all.
+    `resized` is called when `places` has changed, `learn` with passwords, `say` with news of tables. `duties`: which
+    servers are ours to probe in a fleet; None: all.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Probing:
         self._learn = learn
         self._say = say
         self._found: Found | None = None
-        """What stands in the tables; None: nothing, as far as is known."""
+        """The content of the tables; None: none known."""
         self._following: anyio.CancelScope | None = None
         self._following_duties: anyio.CancelScope | None = None
         self._is_unread = False
@@ -92,12 +92,12 @@ class Probing:
 
     @property
     def places(self) -> int:
-        """How many tasks its jobs need: each probe has one, so that no check waits for it."""
+        """The number of tasks for its jobs: one for each probe, so that no check waits for one."""
         return 0 if self._fleet is None else len(self._fleet.members) * len(self._fleet.probes)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a probe has failed, or the tables that name servers."""
+        """Whether a probe, or the tables, have failed."""
         members = () if self._fleet is None else self._fleet.members.values()
         return self._is_unread or any(each.has_failed for each in members)
 
@@ -107,7 +107,7 @@ class Probing:
 
     @property
     def report(self) -> Drained | None:
-        """How the metrics that were still to be stored at the end fared; None: there are none, or nobody knows."""
+        """The result for metrics that were unstored at the end; None: there are none, or it is unknown."""
         return None if self._fleet is None else self._fleet.report
 
     @asynccontextmanager
@@ -130,7 +130,7 @@ class Probing:
             self._leave_tables()
 
     async def follow(self, config: Config) -> Changes[str] | None:
-        """Probe the servers of this configuration from now on. Returns what has changed; None: there never was any."""
+        """Probe the servers of this configuration. Returns the changes; None: there never was a server."""
         before, self._config = self._config.tables, config
         if config.tables != before:
             self._leave_tables()
@@ -141,19 +141,19 @@ class Probing:
 
     @property
     def _servers(self) -> tuple[PostgresTarget, ...]:
-        """The servers that are probed here by now."""
+        """The servers that are probed here now."""
         return tuple(each for each in self._all_servers if self._duties is None or self._duties.is_ours(_duty(each)))
 
     @property
     def _all_servers(self) -> tuple[PostgresTarget, ...]:
-        """All servers by now. Of two of one name that of the file counts."""
+        """All servers now. Of two with one name that of the file counts."""
         own = self._config.postgres
         names = {each.name for each in own}
         of_tables = () if self._found is None else self._found.targets(self._config.probes)
         return (*own, *(each for each in of_tables if each.name not in names))
 
     async def _act(self) -> Changes[str] | None:
-        """Have the fleet follow; None: there never was any."""
+        """Have the fleet follow; None: there never was one."""
         servers = self._servers
         if self._fleet is None and not servers:
             return None
@@ -196,7 +196,7 @@ class Probing:
             self._say(f"{self._config.tables}: {in_words(changes)}")
 
     async def _follow_duties(self, duties: Duties) -> None:
-        """Begin to probe what has become ours, and stop with what another agent has."""
+        """Begin to probe what is ours now, and stop what another node has."""
         probed: list[str] = []
         with anyio.CancelScope() as self._following_duties:
             while True:

@@ -41,6 +41,7 @@ READ = (
     "uptime_agent/migration",
     "uptime_agent/notify",
     "uptime_agent/postgres",
+    "uptime_agent/probing",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
