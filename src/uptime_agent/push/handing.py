@@ -1,9 +1,9 @@
-"""Signals for targets that other agents of a fleet have: any agent takes them, and hands them on through the store.
+"""Signals for targets that other nodes of a fleet have: any node takes and passes them on through the store.
 
-    a signal comes, and another agent has its target -> a job at the place of the target, stored before OK is said
-    whoever has the target has that job, too         -> the signal goes into the inbox; once it is judged the job ends
+    a signal comes, and another node has its target -> a job at the place of the target, stored before OK is said
+    that node has the job, too                      -> the signal goes into the inbox; once it is judged the job ends
 
-Whatever dies in between, the job is tried again by whoever has the target then. Lives on the event loop.
+If a node dies meanwhile, the next owner of the target tries the job again. Lives on the event loop.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ TASK: Final = "signal"
 """The name of the task, and the tag of its jobs."""
 
 LIMIT: Final = "signals"
-"""The limit of these jobs. Each waits for a check of its target, so they have places of their own."""
+"""The limit of these jobs. Each waits for a check of its target, so it is separate from that of checks."""
 
 MOST: Final = 8
-"""How many are judged at a time."""
+"""The jobs that run at a time."""
 
 SOON: Final = 0.001
-"""Seconds after which such a job is due: a start that is not in the future is none."""
+"""Seconds after which such a job is due: a start must be in the future."""
 
 PRIORITY: Final = 6
 RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 Take = Callable[[str, Signal, str], Awaitable[None]]
-"""Takes a signal of the target of that name that came from that peer, and returns once it is judged."""
+"""Takes a signal of that target from that peer, and returns once it is judged."""
 
 
 class Handing:
-    """Hands signals on, and takes those that were handed to us. `now`: UTC seconds since 1970."""
+    """Hands signals on, and takes signals from other nodes. `now`: UTC seconds since 1970."""
 
     def __init__(self, scheduler: Scheduler, take: Take, now: Callable[[], float]) -> None:
         self._scheduler = scheduler
@@ -47,7 +47,7 @@ class Handing:
         scheduler.register(TASK, self._run)
 
     def hand_on(self, name: str, signal: Signal, peer: str) -> None:
-        """Leave a signal to whoever has its target. One that is sent again before it was taken is the same job."""
+        """Leave a signal to the node that has its target. A repetition before it was taken is the same job."""
         self._scheduler.add(
             TASK,
             At(datetime.fromtimestamp(self._now() + SOON, UTC)),
@@ -68,7 +68,7 @@ class Handing:
 
 
 def _id_of(name: str, signal: Signal) -> str:
-    """The id of a signal's job: the same for one that says the same of the same run."""
+    """The id of a signal's job: equal for equal signals of the same run."""
     which = signal.at if signal.run is None else signal.run
     text = repr((name, signal.said.value, which, signal.code, signal.log))
     return f"{TASK}:{sha256(text.encode()).hexdigest()[:32]}"
@@ -82,7 +82,7 @@ def _values_of(signal: Signal) -> dict[str, Any]:
 
 
 def _signal_of(values: Mapping[str, Any]) -> Signal:
-    """The signal that a job holds. Raises ValueError, TypeError or KeyError for one that makes no sense."""
+    """The signal of a job. Raises ValueError, TypeError or KeyError if it makes no sense."""
     return Signal(
         said=Said(values["said"]),
         at=float(values["at"]),

@@ -1,6 +1,6 @@
-"""One request and its answer over HTTP: what is read of it, within which bounds, and how the connection is closed.
+"""One request and its answer over HTTP: what is read of it, its bounds, and how the connection is closed.
 
-A body is read to its end, though only its beginning is kept: a connection that is closed over unread bytes is reset,
+A body is read to its end, though only its beginning is kept. A connection that is closed over unread bytes is reset,
 and its peer may never see the answer. What is too long is refused before it is sent, if the peer asks (100-continue).
 """
 
@@ -20,23 +20,23 @@ MOST_BODY: Final = 16 * 1024
 """Bytes of a body that are kept."""
 
 MOST_READ: Final = 16 * 1024 * 1024
-"""Bytes of a body that are read. A longer one is refused."""
+"""Bytes of a body that are read. Longer ones are refused."""
 
 WITHIN: Final = 10.0
-"""Seconds in which a whole request has to come."""
+"""Seconds for a whole request."""
 
 LINGER: Final = 1.0
-"""Seconds in which more may come after an answer, and is passed over, so that its sender reads the answer."""
+"""Seconds for which bytes after an answer are read and dropped, so that the sender reads the answer."""
 
 LINGER_WITHOUT_PLACE: Final = 0.1
-"""Seconds of that for a connection that had to give its place away."""
+"""The same for a connection that had to give its place away."""
 
 AGAIN_AFTER: Final = 5
-"""Seconds after which who was told 503 should send its request again."""
+"""Seconds after which a sender that got 503 should send again."""
 
 _PIECE: Final = 64 * 1024
 _PIECE_OF_HEAD: Final = 2 * 1024
-"""What comes at once is read at once, however long it is: so the bound of a head needs small pieces."""
+"""A piece is read at once, however long. So the bound of a head needs small pieces."""
 
 
 @frozen
@@ -50,7 +50,7 @@ class Request:
 
 @frozen
 class Answer:
-    """An answer. `text`: what it says, on one line."""
+    """An answer. `text`: one line."""
 
     status: int
     text: str
@@ -66,7 +66,7 @@ class Refused(Exception):
 
 
 def send_again(why: str) -> Answer:
-    """Answer that a request could not be served, for a reason, and has to be sent again."""
+    """Answer why a request was not served and must be sent again."""
     return Answer(503, f"{why}: send it again", (("Retry-After", str(AGAIN_AFTER)),))
 
 
@@ -105,7 +105,7 @@ async def _read(stream: SocketStream, connection: h11.Connection) -> Request:
 
 
 async def _received(stream: SocketStream, most: int = _PIECE) -> bytes:
-    """Receive a piece; nothing: the peer sends no more."""
+    """Receive a piece; b"": the peer sends no more."""
     try:
         return await stream.receive(most)
     except anyio.EndOfStream:
@@ -113,7 +113,7 @@ async def _received(stream: SocketStream, most: int = _PIECE) -> bytes:
 
 
 def _lengths(request: h11.Request) -> Iterable[int]:
-    """The length of the body, if the request says it. h11 has seen to it that it is a number."""
+    """The length of the body, if the request says it. h11 has checked that it is a number."""
     return (int(value) for name, value in request.headers if name == b"content-length")
 
 
@@ -123,13 +123,13 @@ def _refuse_long(length: int) -> None:
 
 
 async def send_answer(stream: SocketStream, answer: Answer, *, is_head: bool = False) -> None:
-    """Send the only answer of a connection. `is_head`: without the text of a body."""
+    """Send the only answer of a connection. `is_head`: without a body."""
     await stream.send(bytes_of(answer, is_head=is_head))
     await stream.send_eof()
 
 
 async def linger(stream: SocketStream, seconds: float = LINGER) -> None:
-    """Read what still comes after an answer, for a moment and within bounds: closing at once might take it back."""
+    """Read what still comes after an answer, for a moment and within bounds: closing at once might revoke it."""
     with anyio.move_on_after(seconds):
         for _ in range(MOST_READ // _PIECE):
             if not await _received(stream):
