@@ -1,8 +1,7 @@
-"""Quorum: which agents check a target, and how it stands by what each of them has found.
+"""Quorum: which nodes check a target, and its status by their findings.
 
-Offers `Quorum`, the rule of one target, `chosen` and `decide`, which are pure, and `Ballots`, over which agents that
-share a store hear of each other's findings; and `Duties`, which only one of them does. Does not know how a target is
-checked, what becomes of its status, or how agents come and go. Lives on the event loop; the store is asked in threads.
+Offers `Quorum`, the rule of one target, and the pure `chosen` and `decide`. Nodes exchange findings over `Ballots`.
+`Duties` are what only one node does. Checks no target. Lives on the event loop; the store is asked in threads.
 """
 
 from __future__ import annotations

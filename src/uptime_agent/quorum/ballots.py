@@ -1,8 +1,8 @@
-"""Ballots: what agents have found at one instant, put down in the store that they share and read from there.
+"""Ballots: findings of nodes at one instant, written to and read from their shared store.
 
-A vote waits here until it is durable, and an agent that decides waits here for the votes of all. While anybody waits
-the store is asked several times a second, by one statement for all subjects; else it is not asked at all. Lives on the
-loop; the store is asked in threads, one call at a time.
+A vote waits until it is durable, and a deciding node waits for all votes. Meanwhile the store is asked several times a
+second, by one statement for all subjects; otherwise not at all. Lives on the loop; the store is asked in threads, one
+call at a time.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 LOOKS_EVERY: Final = 0.1
-"""Seconds between two looks for votes that are waited for."""
+"""Seconds between two looks for awaited votes."""
 
 PAUSE: Final = 1.0
-"""Seconds after which a store that did not answer is asked again."""
+"""Seconds until a store that did not answer is asked again."""
 
 KEPT: Final = 3_600
-"""Seconds for which votes lie in the store: nobody reads one again that has been counted."""
+"""Seconds for which votes stay in the store, unread after they were counted."""
 
 MOST_WAITING: Final = 10_000
-"""Votes that wait while the store is away: beyond that the oldest go, which nobody waits for any more."""
+"""Votes that wait while the store is away; beyond that the oldest go, which are no longer awaited."""
 
 LONGEST_ERROR: Final = 300
 
 Asked = tuple[str, int]
-"""A subject, and the instant at which it was checked, in UTC microseconds."""
+"""A subject, and the instant of its check, in UTC microseconds."""
 
 
 @define(eq=False)
 class _Count:
-    """Votes that somebody waits for: of these agents, by their epochs."""
+    """Awaited votes of these nodes, by their epochs."""
 
     missing: set[int]
     found: dict[int, CheckResult] = field(factory=dict)
@@ -61,7 +61,7 @@ class _Count:
 
 
 class Ballots:
-    """The ballots of one agent. `epoch`: asked for its incarnation, which votes; None: it is none now."""
+    """The ballots of one node. `epoch`: of its incarnation, which votes; None: it has none now."""
 
     def __init__(self, voting: Voting, epoch: Callable[[], int | None], clock: Clock) -> None:
         self._voting = voting
@@ -73,7 +73,7 @@ class Ballots:
         self._one_at_a_time = anyio.CapacityLimiter(1)
 
     def cast(self, subject: str, due_us: int, found: CheckResult) -> None:
-        """Put down soon what we have found."""
+        """Write what we have found, soon."""
         epoch = self._epoch()
         if epoch is None:
             return
@@ -84,7 +84,7 @@ class Ballots:
     async def collect(
         self, subject: str, due_us: int, epochs: Collection[int], within: float
     ) -> dict[int, CheckResult]:
-        """Wait until all these agents have voted, or until so many seconds are over. Return what they have found."""
+        """Wait until all these nodes have voted, or for `within` seconds. Return their findings."""
         count = self._counts[subject, due_us] = _Count(set(epochs))
         self._wanted.set()
         try:
@@ -94,7 +94,7 @@ class Ballots:
         return count.found
 
     async def run(self) -> None:
-        """Put votes down and look for others until cancelled."""
+        """Write votes and look for others until cancelled."""
         forgotten = self._clock.monotonic()
         while True:
             await self._wanted.wait()
@@ -127,7 +127,7 @@ class Ballots:
                     count.take(vote)
 
     async def _clock_or(self, event: anyio.Event, seconds: float) -> None:
-        """Wait for the event, for so many seconds of our clock at the most."""
+        """Wait for the event, for at most `seconds` of our clock."""
 
         async def end() -> None:
             await self._clock.sleep(seconds)
@@ -143,7 +143,7 @@ class Ballots:
 
 
 def said_of(found: CheckResult) -> str:
-    """Write a result as a vote says it, in JSON, without what would only be handed on."""
+    """Write a result as a vote, in JSON, without texts for later steps."""
     values: dict[str, Any] = {"status": found.status.value}
     if found.latency is not None:
         values["latency"] = round(found.latency, 6)
@@ -153,7 +153,7 @@ def said_of(found: CheckResult) -> str:
 
 
 def result_of(said: str) -> CheckResult:
-    """The result that a vote says. What makes no sense, of another version above all, is unknown."""
+    """The result of a vote. A vote that makes no sense, such as of another version, is unknown."""
     try:
         values = json.loads(said)
         latency, error = values.get("latency"), values.get("error")

@@ -1,4 +1,4 @@
-"""The choice of the agents that check a target: of those that are there and fit, as the rule of its quorum says."""
+"""The choice of the nodes that check a target, among fitting present nodes, by the rule of its quorum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .rule import Quorum
 
 
 def chosen(target: str, peers: Iterable[Peer], quorum: Quorum) -> tuple[Peer, ...]:
-    """Choose the agents that check the target of that name, out of those that are there. First: who drew the most."""
+    """Choose the nodes that check that target. First: the node that drew the most."""
     fit = [peer for peer in peers if peer.left >= 0 and _is_fit(peer, quorum)]
     return chosen_of(target, fit, quorum.agents, quorum.apart)
 

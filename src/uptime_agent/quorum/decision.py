@@ -1,4 +1,4 @@
-"""The decision of a quorum: how a target stands by what agents have found of it at one instant."""
+"""The decision of a quorum: a target's status by the findings of nodes at one instant."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .rule import Quorum
 
 
 def decide(votes: Sequence[CheckResult], quorum: Quorum) -> tuple[Status, str | None]:
-    """Decide by the votes of all agents that were asked, and say why it is not well. UNKNOWN: late, or not heard.
+    """Decide by the votes of all nodes that were asked, and say why it is not well. UNKNOWN: late, or not heard.
 
-    Down: as many as it takes say so. Well: so many say so that it could not be down whatever the others found; if any
-    says down, it is degraded. Else, and if too few agents are there at all, nobody knows.
+    Down: enough nodes say so. Well: so few say otherwise that the target could not be down; if any node says down, it
+    is degraded. Otherwise, and if too few nodes are there, the status is unknown.
     """
     asked = len(votes)
     if asked < quorum.least_of(asked) or not asked:

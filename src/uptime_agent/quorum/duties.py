@@ -1,8 +1,8 @@
-"""Duties: what one of the agents that share a store does alone, and that is no job of it, such as to probe a server.
+"""Duties: work without a job that only one of the nodes does, such as probing a server.
 
-A duty belongs to whoever has the shard of its name, so all know whose it is without a word, and it goes to another
-agent as jobs do: when its agent dies, leaves, is cut off, or has a clock that is off. Whoever gets one waits until the
-one before has seen that it is gone, so no duty is done twice.
+A duty belongs to the node that has the shard of its name, so all know the owner without a message. It moves like jobs:
+when its node dies, leaves, is cut off, or has a wrong clock. A new owner waits until the old one has noticed, so that
+no duty is done twice.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from scheduler.stores import LEASE, Sharing, Store, View, shard_of
 from timerqueue import boottime
 
 LOOKS_EVERY: Final = 0.2
-"""Seconds between two looks at whose duties are whose."""
+"""Seconds between two looks at the owners."""
 
 STALE: Final = LEASE - 0.5
-"""Seconds without news of the store after which nothing is ours any more: others have it half a second later."""
+"""Seconds without news of the store after which nothing is ours: others have it half a second later."""
 
 SETTLED: Final = 2.0
-"""Seconds after which something that has come to us is begun: by then who had it has looked around, too."""
+"""Seconds until a new duty begins: its last owner has looked again meanwhile."""
 
 
 class Duties:
-    """The duties of one agent. `view`: asked who has which shard; None: nobody knows. `now`: seconds that count while
-    the machine sleeps, too.
+    """The duties of one node. `view`: the owner of each shard; None: unknown. `now`: seconds that count during sleep,
+    too.
     """
 
     def __init__(self, view: Callable[[], View | None], now: Callable[[], float] = boottime) -> None:
@@ -37,7 +37,7 @@ class Duties:
         """When each shard came to us, by our incarnation and its number."""
 
     def look(self) -> None:
-        """See what is ours by now."""
+        """Find out what is ours now."""
         view, now = self._view(), self._now()
         if view is not None and view is not self._seen:
             self._seen, self._seen_at = view, now
@@ -46,12 +46,12 @@ class Duties:
             self._since = {}
 
     def is_ours(self, name: str) -> bool:
-        """Whether the duty of that name was ours when we looked last."""
+        """Whether the duty of that name was ours at the last look."""
         since = None if self._seen is None else self._since.get((self._seen.me, shard_of(name)))
         return since is not None and self._now() - since >= SETTLED
 
 
 def duties_of(store: Store | None) -> Duties | None:
-    """Make the duties of an agent. None: nobody shares its store, so all that is to be done is for it to do."""
+    """Make the duties of a node. None: its store is not shared, so all duties are its own."""
     sharing: Sharing | None = getattr(store, "sharing", None)
     return None if sharing is None else Duties(lambda: sharing.last)

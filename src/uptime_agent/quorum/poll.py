@@ -1,6 +1,7 @@
-"""Polls: an agent that has a target asks those that check it what they have found, and votes itself where it is asked.
+"""Polls: the node that has a target collects the findings of the nodes that check it.
 
-Nobody calls a vote: all know when a target is due, and which agents check it then.
+No node calls a vote: all know when a target is due, and which nodes check it then. The node that has the target may be
+one of these.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .rule import Quorum
 
 
 class Poll:
-    """The polls of one agent. `view`: asked who is there; None: nobody knows."""
+    """The polls of one node. `view`: the present nodes; None: unknown."""
 
     def __init__(self, voting: Voting, view: Callable[[], View | None], clock: Clock) -> None:
         self._ballots = Ballots(voting, self._epoch, clock)
@@ -26,16 +27,16 @@ class Poll:
         self._clock = clock
 
     async def run(self) -> None:
-        """Put our votes down and hear those of others until cancelled."""
+        """Write our votes and read others until cancelled."""
         await self._ballots.run()
 
     def is_asked(self, name: str, quorum: Quorum) -> bool:
-        """Whether we are one of the agents that check the target of that name now."""
+        """Whether we are one of the nodes that check that target now."""
         view = self._view()
         return view is not None and view.me in {peer.epoch for peer in chosen(name, view.peers, quorum)}
 
     def cast(self, name: str, found: CheckResult) -> None:
-        """Tell what the current run has found of that target."""
+        """Vote with what the current run has found of that target."""
         self._ballots.cast(name, _due_us(), found)
 
     def _epoch(self) -> int | None:
@@ -43,9 +44,9 @@ class Poll:
         return None if view is None else view.me
 
     async def results(self, name: str, quorum: Quorum, patience: float) -> Sequence[CheckResult]:
-        """Wait for what the agents that are asked have found at the instant of the current run; return it by rank.
+        """Wait for the findings of the chosen nodes at the instant of the current run; return them by rank.
 
-        `patience`: seconds after that instant in which they have. Who has not said anything by then does not know.
+        `patience`: seconds after that instant. A node that has not voted then counts as unknown.
         """
         view = self._view()
         asked = () if view is None else chosen(name, view.peers, quorum)
@@ -55,7 +56,7 @@ class Poll:
 
 
 def poll_of(store: Store | None, clock: Clock) -> Poll | None:
-    """Make the polls of the agents that share a store. None: nobody does."""
+    """Make the polls of a node. None: its store is not shared."""
     voting: Voting | None = getattr(store, "voting", None)
     sharing: Sharing | None = getattr(store, "sharing", None)
     return None if voting is None or sharing is None else Poll(voting, lambda: sharing.last, clock)

@@ -1,4 +1,4 @@
-"""Keys of a configuration about agents that share its checks, and about the quorum of a check."""
+"""Keys of a configuration about nodes that share checks, and about the quorum of a check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEYS: Final = dict.fromkeys(("where", "agents", "apart", "votes", "min_agents")
 
 @frozen(kw_only=True)
 class FleetPlan:
-    """The words of [fleet]: who this agent is among those that share a store. `name` None: its process and host.
+    """The content of [fleet]: this node among those of its store. `name` None: its process and host.
 
     `max_skew`: seconds by which its clock may be off.
     """
@@ -36,7 +36,7 @@ class FleetPlan:
 
 
 def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
-    """Read [fleet]. What the environment says counts instead, so that machines can share the file."""
+    """Read [fleet]. Environment variables come first, so that machines can share the file."""
     name = section.take(
         "name",
         label,
@@ -67,7 +67,7 @@ def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
 
 
 def _from(environment: Mapping[str, str], variable: str, reader: Reader[T], section: Section, default: D) -> T | D:
-    """Read a variable; the default if it is not set. What cannot be read is a problem of the section."""
+    """Read a variable; the default if unset. Unreadable ones are problems of the section."""
     if not environment.get(variable):
         return default
     try:
@@ -78,7 +78,7 @@ def _from(environment: Mapping[str, str], variable: str, reader: Reader[T], sect
 
 
 def read_quorum(section: Section) -> Quorum | None:
-    """Read which agents check a target. None: the one that has it, whichever that is."""
+    """Read which nodes check a target. None: the node that has it."""
     default = Quorum()
     if not section.has_any(_KEYS):
         return None
@@ -126,7 +126,7 @@ def read_quorum(section: Section) -> Quorum | None:
 
 
 def check_shared(section: Section, *, is_shared: bool) -> None:
-    """Note as a problem of a check what asks for several agents where there is one."""
+    """Note what in a check needs several nodes, if there is one."""
     for key in _KEYS:
         if section.has(key) and not is_shared:
             section.complain(f"{key}: is for agents that share a store: add [fleet] to the file of each", key)
@@ -134,7 +134,7 @@ def check_shared(section: Section, *, is_shared: bool) -> None:
 
 
 def _agents(value: Any) -> int | None:
-    """Read how many agents check a target; None: all that fit."""
+    """Read how many nodes check a target; None: all fitting nodes."""
     if value == "all":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Rules of quorum: which agents check a target, and how many of them must find it down."""
+"""Rules of quorum: which nodes check a target, and how many must find it down."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from attrs import field, frozen
 class Quorum:
     """A rule of quorum for one target.
 
-    `where`: labels that an agent must have. `agents`: how many of those check it; None: each. `apart`: the label in
-    which they differ as far as there is a choice. `votes`: how many must find it down; None: more than half of those
-    that are asked. `least`: how many must be there; None: as many as `votes`.
+    `where`: labels that a node must have. `agents`: how many of these nodes check it; None: each. `apart`: the label in
+    which they differ if possible. `votes`: how many must find it down; None: more than half. `least`: how many must be
+    there; None: the number of `votes`.
     """
 
     where: Mapping[str, str] = field(factory=dict, hash=False)
@@ -23,13 +23,13 @@ class Quorum:
     least: int | None = None
 
     def votes_of(self, asked: int) -> int:
-        """How many must find it down, of so many that are asked: of fewer than there should be, all at the most."""
+        """How many of `asked` nodes must find it down: at most all of them."""
         wanted = asked if self.agents is None else self.agents
         votes = wanted // 2 + 1 if self.votes is None else self.votes
         return max(min(votes, asked), 1)
 
     def least_of(self, asked: int) -> int:
-        """How many agents must be there, where so many are asked now."""
+        """How many nodes must be there when `asked` are asked now."""
         if self.least is not None:
             return self.least
         wanted = asked if self.agents is None else self.agents
