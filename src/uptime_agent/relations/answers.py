@@ -1,7 +1,7 @@
-"""Answers of targets that another agent has, and that were asked because one below them has failed here.
+"""Answers of targets on other nodes that were asked because a target below them failed here.
 
-Their agents tell nobody: while anything waits for them their last reports are read several times a second, by one
-statement for all, and ever less often if no answer comes. Else nothing is read.
+Other nodes send no message. So while answers are awaited, the last reports are read several times a second, by one
+statement for all, and less often over time. Otherwise nothing is read.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from .elsewhere import Elsewhere
 logger = getLogger(__name__)
 
 LOOKS_EVERY: Final = 0.2
-"""Seconds between two looks at first."""
+"""Seconds between the first looks."""
 
 SLOWER: Final = 0.1
-"""Seconds that are added to that for each second that an answer has not come."""
+"""Seconds added to that for each second without an answer."""
 
 GIVEN_UP: Final = 600.0
-"""Seconds after which what waits is checked without the answer."""
+"""Seconds after which the waiting target is checked without the answer."""
 
 
 @define
 class _Asked:
-    """A target that was asked. `since`: our seconds. `last`: the instant at which its check before that was due."""
+    """A target that was asked. `since`: our seconds. `last`: when its check before that was due."""
 
     since: float
     last: datetime | None
 
 
 class Answers:
-    """A subscriber that looks for the answers of targets that are not `is_here`, and has `sooner` hear of them."""
+    """A subscriber that looks for the answers of targets that are not `is_here`, and passes them to `sooner`."""
 
     def __init__(self, elsewhere: Elsewhere, is_here: Callable[[str], bool], sooner: Sooner, clock: Clock) -> None:
         self._elsewhere = elsewhere
@@ -52,7 +52,7 @@ class Answers:
         self._wanted = anyio.Event()
 
     def hear(self, news: News) -> None:
-        """Look for the answers that a target waits for which has just been checked. `sooner` has heard of it before."""
+        """Look for the answers that a target needs which was just checked, after `sooner` has heard of it."""
         if not isinstance(news, Checked) or news.target.last is None:
             return
         for name in news.target.last.asks:
@@ -78,7 +78,7 @@ class Answers:
                 self._look(name, asked)
 
     def _look(self, name: str, asked: _Asked) -> None:
-        """Pass an answer on if it has come. What has come here meanwhile is heard here."""
+        """Pass an answer on if it has come. Targets that are here now are heard here."""
         target = self._elsewhere.of(name)
         has_answered = target.last is not None and target.last.is_final and self._last(name) != asked.last
         is_late = self._clock.monotonic() - asked.since > GIVEN_UP

@@ -1,7 +1,7 @@
-"""Elsewhere: how targets stand that another agent has, by their last reports in the store that agents share.
+"""Elsewhere: the status of targets on other nodes, by their last reports in the shared store.
 
-Nothing of that is kept up to date: it is read when a verdict depends on it, so it does not matter who has what. Who
-asks while others are being answered shares the next reading: many checks that fail together cost a few statements.
+It is read when a verdict needs it, and not kept up to date, so moves between nodes do not matter. Questions during an
+answer share the next reading: many failed checks cost a few statements.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from scheduler.stores import Store, StoredTick, Voting
 from ..targets import Marks, TargetStatus, restore
 
 MOST: Final = 1_000
-"""Targets that are asked for in one statement."""
+"""Targets in one statement."""
 
 
 class Elsewhere:
-    """Targets that other agents have. `latest`: asks the store for the last reports of some. `clean` masks secrets."""
+    """Targets of other nodes. `latest`: reads their last reports. `clean` masks secrets."""
 
     def __init__(self, latest: Callable[[Collection[str]], Iterable[StoredTick]], clean: Callable[[str], str]) -> None:
         self._latest = latest
@@ -34,12 +34,12 @@ class Elsewhere:
         self._one_at_a_time = anyio.Lock()
 
     def of(self, name: str) -> TargetStatus:
-        """The target of that name as it was when it was read last. Of one that was never read nothing is known."""
+        """The target of that name as last read. Before the first reading it is unknown."""
         found = self._found.get(name)
         return TargetStatus(name, "", "") if found is None else found
 
     async def read(self, names: Iterable[str]) -> None:
-        """Return when it is known how these stand now. Raises StoreError."""
+        """Return once the present status of these is known. Raises StoreError."""
         asked = dict.fromkeys(names)
         self._wanted |= asked
         async with self._one_at_a_time:
@@ -47,7 +47,7 @@ class Elsewhere:
                 await self._read(dict.fromkeys(islice(self._wanted, MOST)))
 
     async def _read(self, names: dict[str, None]) -> None:
-        for name in names:  # before the store answers: who asks for one meanwhile wants to know it anew
+        for name in names:  # before the store answers: a question from now on needs a new answer
             del self._wanted[name]
         try:
             ticks = await run_sync(self._latest, list(names), abandon_on_cancel=True)
@@ -61,11 +61,11 @@ class Elsewhere:
 
 
 def unmarked(_name: str) -> Marks:
-    """Say nothing of groups in the report of a target: they have jobs of their own. What older reports say is read."""
+    """Say nothing of groups in a target's report: they have jobs. Marks of older reports are read."""
     return {}
 
 
 def elsewhere_of(store: Store | None, clean: Callable[[str], str]) -> Elsewhere | None:
-    """Make what an agent knows of the targets of others. None: nobody shares its store."""
+    """Make a node's view of others' targets. None: its store is not shared."""
     voting: Voting | None = getattr(store, "voting", None)
     return None if voting is None else Elsewhere(voting.latest, clean)

@@ -1,9 +1,9 @@
-"""Groups: targets that are one thing for those who use them, and are down when so many of them are.
+"""Groups: targets that count as one thing, down when enough of them are.
 
-How a group stands follows from how its members stand; only since when, and which time that is, has to be remembered.
-Each member's report carries it, as it was before that check, once the past of all members is known. So the latest
-report that does, and what that check has changed, say what was told last: that is not told again. A process that ends
-before it knows all of the past has told nothing; what changed in its time is told by the next one.
+A group's status follows from its members; only its number of outages and their instants must be remembered. Each
+member's report has them, as they were before that check, once the past of all members is known. So the latest such
+report, and the effect of that check, say what was told last, which is not repeated. A process that ends before it knows
+the past has told nothing; the next one tells its changes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _MOST_NAMED: Final = 5
 
 @frozen
 class GroupPlan:
-    """A group of a configuration. `at_least`: how many of its members are down when it is; None: all. `notify`: the
-    channels that are told of it; None: all.
+    """A group of a configuration. `at_least`: the members that make it down; None: all. `notify`: the channels that are
+    told; None: all.
     """
 
     name: str
@@ -47,8 +47,8 @@ class GroupPlan:
 
 @frozen
 class GroupState:
-    """A group as it was told to stand. `number`: how often it has been down. `changed`: when that last began or ended,
-    in UTC seconds. `incident`: the one that is open; None: none is.
+    """The last told state of a group. `number`: its outages. `changed`: when the last one began or ended, in UTC
+    seconds. `incident`: the open one; None: none.
     """
 
     number: int = 0
@@ -56,7 +56,7 @@ class GroupState:
     incident: Incident | None = None
 
     def values(self) -> dict[str, Any]:
-        """The state as JSON keeps it."""
+        """The state as JSON."""
         found: dict[str, Any] = {"number": self.number, "changed": self.changed}
         if self.incident is not None:
             found["incident"] = {"error": self.incident.error, "members": self.incident.members}
@@ -65,9 +65,9 @@ class GroupState:
 
 @define(eq=False)
 class _Group:
-    """A group as it stands. `number`: how often it has been down. `changed`: when that last began or ended, in UTC
-    seconds. Not `is_settled`: its past is not known yet; that of its first `asked` members is. `down`: its members that
-    are, of `size`, and whether each is excused; None: they are to be counted.
+    """A group's present state. `number`: its outages. `changed`: when the last one began or ended, in UTC seconds. Not
+    `is_settled`: its past is unknown but for its first `asked` members. `down`: members that are down, of `size`, and
+    whether each is excused; None: not counted yet.
     """
 
     plan: GroupPlan
@@ -85,7 +85,7 @@ class _Group:
 
 
 class Groups:
-    """All groups. It hears the board and tells it of theirs. `is_recalled`: whether the past of a target is known."""
+    """All groups. It hears the board and tells it of groups. `is_recalled`: whether a target's past is known."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Groups:
         self._of: dict[str, list[_Group]] = {}
 
     def follow(self, plans: Iterable[GroupPlan], now: float) -> None:
-        """Let there be these groups from now on. One that is gone is down no more, at `now` in UTC seconds."""
+        """Have these groups. A removed group is no longer down, at `now` in UTC seconds."""
         wanted = {plan.name: plan for plan in plans}
         for name in self._groups.keys() - wanted.keys():
             group = self._groups.pop(name)
@@ -117,19 +117,19 @@ class Groups:
             target.marks = self.marks if name in self._of else None
 
     def tell(self) -> None:
-        """Tell how the groups stand whose past is known, to whoever has to make good for what it has not heard."""
+        """Tell the state of groups with a known past, to listeners that may have missed it."""
         for group in self._groups.values():
             if group.is_settled:
                 self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
 
     def members(self, name: str) -> tuple[str, ...]:
-        """The members of the group of that name; none: there is no such group."""
+        """The members of that group; empty: there is no such group."""
         group = self._groups.get(name)
         return () if group is None else group.plan.members
 
     def was_down(self, name: str, began: float) -> bool:
-        """Whether the group of that name is down, or was when a check began at `began` in UTC seconds. So it is too if
-        its members are unreachable, and nobody is told of it.
+        """Whether that group is down, or was when a check began at `began` in UTC seconds. That includes a silent one,
+        whose members are unreachable.
         """
         group = self._groups.get(name)
         if group is None:
@@ -138,12 +138,12 @@ class Groups:
         return group.incident is not None or was_down or self._is_down(group)
 
     def is_blamed(self, name: str) -> bool:
-        """Whether the group of that name is down for itself, and not only because of what is above its members."""
+        """Whether that group itself is at fault, not only the parents of its members."""
         group = self._groups.get(name)
         return group is not None and not all(self._counted(group).values())
 
     def marks(self, target: str) -> Marks:
-        """For the report of a target: how often each of its groups has been down, and since when it is, if it is."""
+        """For a target's report: the number of outages of each of its groups, and when a present one began."""
         return {
             group.key: (group.number, None if group.incident is None else group.incident.began)
             if self._is_settled(group)
@@ -152,7 +152,7 @@ class Groups:
         }
 
     def hear(self, news: News) -> None:
-        """See how the groups of a target stand that has been checked."""
+        """Update the groups of a checked target."""
         if isinstance(news, (Checked, Remembered)) and news.target.last_run is not None:
             for group in self._of.get(news.target.name, ()):
                 if isinstance(news, Remembered):
@@ -161,7 +161,7 @@ class Groups:
                     self._see(group, news.target.last_run.ended.timestamp())
 
     def _has_changed(self, group: _Group, target: TargetStatus) -> bool:
-        """Count a member that has been checked, and say whether it stands otherwise than before: few do."""
+        """Count a checked member, and say whether it has changed: few do."""
         stands = target.is_excused if is_down(target.state) else None
         if group.down is not None and group.down.get(target.name) is stands:
             return False
@@ -192,8 +192,8 @@ class Groups:
         return is_enough(group.plan, len(down), group.size)
 
     def _is_settled(self, group: _Group) -> bool:
-        """Whether the group's past is known. Whoever asks first once it can be takes it up: a report is written before
-        its check is told, and one without marks would let the next process date a change by an older one.
+        """Whether the group's past is known; the first call after that takes it up. A report precedes the news of its
+        check: one without marks would misdate a change in the next process.
         """
         members = group.plan.members
         while not group.is_settled:
@@ -206,7 +206,7 @@ class Groups:
         return True
 
     def _settle(self, group: _Group) -> None:
-        """Take up how the group stood when that was told last. What has changed since is told with the next check."""
+        """Take up the last told state of the group. Later changes are told with the next check."""
         group.is_settled = True
         known = {each.name: each.recalled for each in self._standing(group) if each.recalled is not None}
         state = told_last(group.plan, known, len(self._standing(group)))
@@ -214,7 +214,7 @@ class Groups:
         self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
 
     def _open(self, group: _Group, began: float, down: list[str]) -> Incident:
-        """Let an incident of the group begin, or have begun, without a word."""
+        """Begin an incident of the group in silence."""
         group.number += 1
         group.changed = began
         error = error_of(down, len(self._members(group)))
@@ -229,8 +229,8 @@ class Groups:
 
 
 def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> GroupState:
-    """How the group was told to stand last by agents that have their store for themselves: after the check whose report
-    was the last on it. `known`: the past of its members, of which there are so many.
+    """The last told state of the group on a store that is not shared: after the last reported check. `known`: the past
+    of its members, `members` in number.
     """
     key = key_of(plan.name)
     told = [each.marks[key] for each in known.values() if key in each.marks]
@@ -247,7 +247,7 @@ def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> G
 
 
 def forget(group: str, targets: Mapping[str, TargetStatus]) -> None:
-    """Let nothing be known of a group that has gone. If it comes back, it begins anew."""
+    """Forget a removed group. If it comes back, it begins again."""
     for target in targets.values():
         if target.recalled is not None:
             target.recalled = target.recalled.without(key_of(group))
@@ -259,17 +259,17 @@ def key_of(group: str) -> str:
 
 
 def is_enough(plan: GroupPlan, down: int, members: int) -> bool:
-    """Whether a group is down with so many of its members."""
+    """Whether a group is down with that number of members down."""
     return down > 0 and down >= (members if plan.at_least is None else plan.at_least)
 
 
 def error_of(down: Sequence[str], members: int) -> str:
-    """The error of a group of which these are down."""
+    """The error of a group with these members down."""
     more = f" and {len(down) - _MOST_NAMED} more" if len(down) > _MOST_NAMED else ""
     return f"{len(down)} of {members} are down: {', '.join(down[:_MOST_NAMED])}{more}"
 
 
 def incident_of(group: str, began: float, number: int, error: str, down: int) -> Incident:
-    """The incident of a group, its `number`th, of which so many are down since that instant, in UTC seconds."""
+    """The incident of a group, its `number`th, with `down` members down since `began`, UTC seconds."""
     id = state_id(group, began, number)
     return Incident(id, group, began, Status.DOWN, error, members=down, is_group=True)

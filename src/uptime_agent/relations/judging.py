@@ -1,7 +1,7 @@
-"""The judgement of a group whose members several agents have: how it stands by what each of them was found to be last.
+"""The judgement of a group with members on several nodes, by the last finding of each.
 
-What follows for the group depends on nothing else than how it stood before, and on since when each member stands as it
-does. So it does not matter which agent judges it, or when.
+It depends only on the group's state before, and on since when each member has its status. So any node can judge, at any
+time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from .groups import GroupPlan, GroupState, error_of, incident_of, is_enough
 
 @frozen
 class Member:
-    """A member of a group as it stands. `since`: UTC seconds; 0.0: it was never checked. `is_excused`: one above it is
-    to blame.
-    """
+    """A member of a group. `since`: UTC seconds; 0.0: never checked. `is_excused`: a parent is the cause."""
 
     name: str
     is_down: bool = False
@@ -29,7 +27,7 @@ class Member:
 
 
 def state_of(name: str, values: Mapping[str, Any]) -> GroupState:
-    """The state of the group of that name that is kept as these values. Of what makes no sense nothing is taken."""
+    """The state of that group from these values. Values that make no sense are ignored."""
     try:
         number, changed, kept = int(values["number"]), float(values["changed"]), values.get("incident")
         if kept is None:
@@ -46,9 +44,9 @@ def member_of(target: TargetStatus) -> Member:
 
 
 def judged(plan: GroupPlan, before: GroupState, members: Sequence[Member], now: float) -> GroupState:
-    """How the group stands by its members, after it stood as `before`. `now`: UTC seconds.
+    """A group's state by its members, after `before`. `now`: UTC seconds.
 
-    It is down since as many of its members are as it takes, and up since they were no more so many.
+    It is down since enough members are, and up since they were not.
     """
     down = [each for each in members if each.is_down]
     needed = len(members) if plan.at_least is None else plan.at_least

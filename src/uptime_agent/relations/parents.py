@@ -1,7 +1,7 @@
-"""Parents: targets that others can be reached through only. Under one that is down nobody else is to blame.
+"""Parents: targets through which others are reached. A parent that is down excuses all targets below it.
 
-A group may be one as well. It is down with so many of its members; who is to blame then is the group, unless its
-members are themselves unreachable: then it is whoever is above them.
+A group may be a parent. It is down with enough of its members. Then the group is the cause, unless its members are
+unreachable: then their parents are.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ class Asked(Protocol):
     """Groups that may be parents."""
 
     def members(self, name: str) -> tuple[str, ...]:
-        """Return the members of the group of that name; none: there is no such group."""
+        """Return the members of that group; empty: there is no such group."""
 
     def was_down(self, name: str, began: float) -> bool:
         """Return whether that group is down, or was when a check began at `began` in UTC seconds."""
 
     def is_blamed(self, name: str) -> bool:
-        """Return whether that group is down for itself, and not only because of what is above its members."""
+        """Return whether that group itself is at fault, not only the parents of its members."""
 
 
 class Parents:
-    """The parents of targets, and how they stand. `targets`: all of them by name, as they stand at any time.
+    """The parents of targets, and their states. `targets`: all by name, at any time.
 
-    `groups`: those that may be parents; None: there are none. `known`: asked for one that another agent may have; None:
-    there are no others.
+    `groups`: possible parents; None: none. `known`: looks up a target of another node; None: there are no other nodes.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class Parents:
         self._children: dict[str, list[str]] = {}
 
     def follow(self, parents: Mapping[str, Sequence[str]]) -> None:
-        """Let these be the parents of each target from now on; there is no circle in them."""
+        """Use these parents of each target; they have no circle."""
         self._parents = {name: tuple(of) for name, of in parents.items() if of}
         self._children = {}
         for name, of in self._parents.items():
@@ -56,7 +55,7 @@ class Parents:
             target.below = self.below
 
     def below(self, name: str) -> int:
-        """How many targets are reached through one, at any depth. It looks at each of them: ask when you tell it."""
+        """The number of targets reached through one, at any depth. It looks at each: call it when telling."""
         return len(_reached(name, lambda each: self._children.get(each, ())))
 
     def above(self, name: str) -> set[str]:
@@ -65,8 +64,8 @@ class Parents:
         return {each for each in found if each in self._targets}
 
     def cause(self, name: str, began: float) -> str | None:
-        """The target or group above `name` that is down, or was when a check began at `began` in UTC seconds. None:
-        there is none. Of a chain that is down it is the topmost.
+        """The topmost target or group above `name` that is down. A target that was down when a check began at `began`
+        (UTC seconds) counts too. None: none.
         """
         found: str | None = None
         parents: Iterable[str] = self._parents.get(name, ())
@@ -75,7 +74,7 @@ class Parents:
         return found
 
     def unchecked(self, name: str, began: float) -> tuple[str, ...]:
-        """The parents of a target that have not been checked since an instant, in UTC seconds; of a group, members."""
+        """The parents of a target that were not checked since an instant, in UTC seconds; of a group, members."""
         found: dict[str, None] = {}
         for parent in self._parents.get(name, ()):
             for each in self._members(parent) or (parent,):
@@ -85,7 +84,7 @@ class Parents:
         return tuple(found)
 
     def _above(self, name: str) -> Iterable[str]:
-        """Targets and groups that may be to blame in the place of one that is down."""
+        """Targets and groups that may be the cause instead of a target that is down."""
         members = self._members(name)
         if not members:
             return self._parents.get(name, ())
@@ -104,7 +103,7 @@ class Parents:
 
 
 def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:
-    """All names to which ways lead from one, directly or by others."""
+    """All names that are reached from one, directly or by others."""
     found: set[str] = set()
     waiting = list(ways(name))
     while waiting:
@@ -116,7 +115,7 @@ def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:
 
 
 def circle(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """Some names of which each has the next one for a parent, and the last the first. None: there are none."""
+    """Names of which each has the next as a parent, and the last the first. None: no circle."""
     done: set[str] = set()
     for start in parents:
         path: dict[str, None] = {}

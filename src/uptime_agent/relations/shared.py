@@ -1,14 +1,14 @@
-"""Groups of agents that share a store, which have the members of a group between them.
+"""Groups of nodes that share a store, whose members are on several of them.
 
-Each group is a job of its own, at the place of its messages, so one agent has both and all know which. It is started
-when a member stands otherwise than before, in the commit of that member's report:
+Each group is a job of its own, at the place of its messages, so one node has both and all know which. A member that
+changes its status starts it, in the commit of that member's report:
 
-    a member changes -> its agent sets the next start of the group's job, whoever has that
-    the job runs     -> the last reports of all members are read, those of other agents from the store
-    its end is told  -> how the group stands now goes into the job, in one commit with the messages about it
+    a member changes -> its node sets the next start of the group's job, on whatever node that is
+    the job runs     -> the last reports of all members are read, those of other nodes from the store
+    its end is told  -> the group's state goes into the job, in one commit with the messages about it
 
-So whatever dies, the job is still to be started, or to be tried again, by whoever has it then. It runs once an hour
-without a reason too, and whenever it has come to another agent. Lives on the loop.
+So after any crash the next node that has the job starts it, or tries it again. It also runs once an hour, and whenever
+it has come to another node. Lives on the loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TASK: Final = "group"
 """The name of the task, and the tag of its jobs."""
 
 GROUP: Final = "group:"
-"""The beginning of the ids of their jobs. No target is called so."""
+"""The beginning of their jobs' ids. No target has such a name."""
 
 LIMIT: Final = "groups"
 """The limit of all groups: one is judged at a time, so that no check waits for them."""
@@ -42,9 +42,7 @@ RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 
 class _Judged(dict[str, Any]):
-    """The record of a run, as history shows it, and beside it how its group stands, and stood `before`. These end with
-    the process.
-    """
+    """The record of a run for history. It also has the group's state now and `before`, which end with the process."""
 
     def __init__(self, state: GroupState, before: GroupState) -> None:
         incident = state.incident
@@ -55,8 +53,8 @@ class _Judged(dict[str, Any]):
 
 
 class SharedGroups:
-    """All groups, some of which this agent judges. `targets`: those there are. `is_here`: whether it is known how one
-    stands, by its name; else `elsewhere` is asked. `now`: UTC seconds.
+    """All groups, of which this node judges some. `targets`: the existing ones. `is_here`: whether a target's state is
+    known here; otherwise `elsewhere` is asked. `now`: UTC seconds.
     """
 
     def __init__(
@@ -78,13 +76,13 @@ class SharedGroups:
         self._plans: dict[str, GroupPlan] = {}
         self._of: dict[str, list[str]] = {}
         self._stood: dict[str, bool | None] = {}
-        """How members stood when they were checked here last: down, and whether that is excused. None: not down."""
+        """The last state of each member checked here: down, and whether excused. None: not down."""
         self._ours: set[str] = set()
         self._has_begun = False
         scheduler.register(TASK, self.run)
 
     def follow(self, plans: Iterable[GroupPlan], now: float) -> None:
-        """Let there be these groups from now on. One that is gone is down no more, at `now` in UTC seconds."""
+        """Have these groups. A removed group is no longer down, at `now` in UTC seconds."""
         before, self._plans = self._plans, {plan.name: plan for plan in plans}
         self._of = {}
         for plan in self._plans.values():
@@ -98,7 +96,7 @@ class SharedGroups:
             self._add([name for name, plan in self._plans.items() if before.get(name) != plan])
 
     def begin(self) -> None:
-        """Take up the jobs that there are: the store has been read. Those of groups that are gone go."""
+        """Take up the existing jobs, after the store was read. Jobs of removed groups go."""
         self._has_begun = True
         jobs = [job.id.removeprefix(GROUP) for job in self._scheduler.jobs() if TASK in job.tags]
         self._remove([name for name in jobs if name not in self._plans], self._now())
@@ -106,19 +104,19 @@ class SharedGroups:
         self.look_around()
 
     def look_around(self) -> None:
-        """Judge the groups that are ours by now and were not: who had them may have told of nothing any more."""
+        """Judge the groups that are ours now and were not: their last node may have told nothing."""
         jobs = {name: self._job(name) for name in self._plans}
         before, self._ours = self._ours, {name for name, job in jobs.items() if job is not None and job.is_ours}
         for name in self._ours - before:
             self._start(name)
 
     def tell(self) -> None:
-        """Tell how our groups stand to whoever has to make good for what it has not heard."""
+        """Tell the state of our groups, to listeners that may have missed it."""
         for name in self._ours:
             self._start(name)
 
     def hear(self, news: News) -> None:
-        """Have the groups of a target judged that stands otherwise than before. It is told with the end of a check."""
+        """Have the groups of a target judged if it has changed. Called with the end of a check."""
         if not isinstance(news, (Checked, Remembered)) or news.target.name not in self._of:
             return
         name = news.target.name
@@ -131,21 +129,21 @@ class SharedGroups:
     # -- what is asked of groups that others depend on -----------------------------------------------------------------
 
     def members(self, name: str) -> tuple[str, ...]:
-        """The members of the group of that name; none: there is no such group."""
+        """The members of that group; empty: there is no such group."""
         plan = self._plans.get(name)
         return () if plan is None else plan.members
 
     def was_down(self, name: str, began: float) -> bool:
-        """Whether so many members of that group are down, or were when a check began at `began` in UTC seconds."""
+        """Whether enough members of that group are down, or were when a check began at `began` in UTC seconds."""
         members = self._standing(name)
         return bool(members) and self._needs(name, members) <= sum(was_down(each, began) for each in members)
 
     def is_blamed(self, name: str) -> bool:
-        """Whether that group is down for itself, and not only because of what is above its members."""
+        """Whether that group itself is at fault, not only the parents of its members."""
         return not all(each.is_excused for each in self._standing(name) if is_down(each.state))
 
     def _standing(self, name: str) -> list[TargetStatus]:
-        """The members of a group, those of other agents as they were when they were read last."""
+        """The members of a group; other nodes' ones as last read."""
         there = [each for each in self.members(name) if each in self._targets]
         return [self._targets[each] if self._is_here(each) else self._elsewhere.of(each) for each in there]
 
@@ -156,7 +154,7 @@ class SharedGroups:
     # -- the job of a group --------------------------------------------------------------------------------------------
 
     async def run(self, name: str, _values: object = None) -> _Judged | None:
-        """Judge the group of that name. None: there is no such group any more. Raises StoreError."""
+        """Judge that group. None: it no longer exists. Raises StoreError."""
         read: set[str] = set()
         while away := {each for each in self.members(name) if each in self._targets and not self._is_here(each)} - read:
             await self._elsewhere.read(away)
@@ -175,7 +173,7 @@ class SharedGroups:
         return _Judged(judged(plan, before, list(map(member_of, members)), self._now()), before)
 
     def listen(self, run: RunEnded) -> None:
-        """Take the end of a run, with which it is told how its group stands."""
+        """Take the end of a run, which tells the group's state."""
         result = next((each for each in run.results if isinstance(each, _Judged)), None)
         name = run.job_id.removeprefix(GROUP)
         job = self._job(name)
@@ -197,7 +195,7 @@ class SharedGroups:
         return None
 
     def _start(self, name: str) -> None:
-        """Have a group judged now, by whoever has it."""
+        """Have a group judged now, by the node that has it."""
         job = self._job(name)
         if job is not None:
             with suppress(JobNotFound, AlreadyStopped):
@@ -239,6 +237,6 @@ class SharedGroups:
 
 
 def _state(job: Job, name: str) -> GroupState:
-    """How a group was told to stand, as its job says."""
+    """The last told state of a group, from its job."""
     values = job.args[1] if len(job.args) > 1 else None
     return state_of(name, values) if isinstance(values, Mapping) else GroupState()
