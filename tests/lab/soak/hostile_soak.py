@@ -67,41 +67,6 @@ def seconds(text):
     return float(found[1]) * _UNITS[found[2]]
 
 
-# -- alone ---------------------------------------------------------------------------------------------------------
-
-
-def enter():
-    """Go on in a network namespace of our own, as the same program with the same arguments; or end with 2."""
-    if importlib.util.find_spec("anyio") is None:  # an interpreter without our dependencies: dev.py has one with them
-        os.execv(sys.executable, [sys.executable, str(HERE.parents[3] / "dev.py"), "soak", *sys.argv[1:]])
-    if INSIDE not in os.environ:
-        for way in (["--net"], ["--map-root-user", "--net"]):
-            with suppress(OSError):
-                if not subprocess.run(["unshare", *way, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
-                    os.environ[INSIDE] = "1"
-                    os.execvp("unshare", ["unshare", *way, sys.executable, str(HERE), *sys.argv[1:]])
-        refuse("this machine allows no network namespace (unshare --net)")
-    names = [name for _, name in socket.if_nameindex()]
-    if names != ["lo"]:
-        refuse(f"expected a network of lo alone, found {', '.join(names)}")
-    raise_interface("lo")
-
-
-def refuse(reason):
-    print(f"hostile_soak: not tried: {reason}", file=sys.stderr)
-    sys.exit(CANNOT)
-
-
-def raise_interface(name, address=None):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        if address is not None:
-            place = struct.pack("16sHH4s8x", name.encode(), socket.AF_INET, 0, socket.inet_aton(address))
-            fcntl.ioctl(control, _SIOCSIFADDR, place)
-        request = struct.pack("16sH14x", name.encode(), 0)
-        flags = struct.unpack_from("H", fcntl.ioctl(control, _SIOCGIFFLAGS, request), 16)[0]
-        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", name.encode(), flags | _IFF_UP))
-
-
 def silent_name_servers(opened):
     """Let every lookup hang for as long as the system waits for an answer."""
     text = Path("/etc/resolv.conf").read_text("utf-8") if Path("/etc/resolv.conf").exists() else ""
