@@ -1,7 +1,7 @@
-"""The roster: which targets are checked by now, and what becomes of them when the configuration changes.
+"""The roster: which targets are checked, and what a new configuration does to them.
 
-Offers `Roster`, and what follows from the configuration of one target: its jobs, how late and how patient they are.
-Does not know how a target is checked, what is made of that, or who shows it. Lives on the event loop.
+Offers `Roster`, and what follows from a target's configuration: its jobs, their grace and patience. Checks and shows no
+target. Lives on the event loop.
 """
 
 from __future__ import annotations

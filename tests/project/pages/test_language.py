@@ -45,6 +45,7 @@ READ = (
     "uptime_agent/push",
     "uptime_agent/quorum",
     "uptime_agent/relations",
+    "uptime_agent/roster",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
