@@ -9,7 +9,7 @@ from pathlib import Path
 from uptime_agent.cli import _problems
 from uptime_agent.imports import IMPORTERS, NotImported, imported
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "tests" / "uptime_agent" / "imports"
 FILES = {"gatus": "gatus.yaml", "blackbox": "blackbox.yml", "kuma": "kuma.json", "heartbeat": "heartbeat.yml"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

@@ -246,7 +246,7 @@ def verdicts(found, options):
 def main():
     options = arguments()
     if importlib.util.find_spec("anyio") is None:  # an interpreter without our dependencies: dev.py has one with them
-        os.execv(sys.executable, [sys.executable, str(HERE.parents[1] / "dev.py"), "soak", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, str(HERE.parents[3] / "dev.py"), "soak", *sys.argv[1:]])
     enter(HERE)
     found = soak(options)
     rows = list(verdicts(found, options))
