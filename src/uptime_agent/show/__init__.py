@@ -1,7 +1,7 @@
 """Displays of targets and their history: lines, JSON, or a table in the terminal.
 
-Offers `Monitor`, which has a `Display` show what happens, and the lines of history. Does not decide how a target
-stands, and reads no configuration. Lives on the event loop; `history` prints without one.
+Offers `Monitor`, which has a `Display` show events, and lines of history. Judges no target and reads no configuration.
+Lives on the event loop; `history` prints without one.
 """
 
 from __future__ import annotations

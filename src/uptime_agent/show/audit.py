@@ -12,7 +12,7 @@ from scheduler.stores import PARTS
 from ..text import printable, wording
 
 MOST: Final = 20
-"""Jobs that are named, of those of which the same became."""
+"""Jobs that are named, of each result."""
 
 WORDS: Final = {
     Became.MENDED: "mended",

@@ -1,4 +1,4 @@
-"""Displays: the seam between the agent and the ways of showing what it tells."""
+"""Displays: the interface between the agent and the ways of showing its events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..targets import Summary, TargetStatus
 
 @frozen(kw_only=True)
 class View:
-    """All that there is to see. `now`: UTC seconds since 1970. `store`: where history is kept, if it is."""
+    """Everything to be shown. `now`: UTC seconds since 1970. `store`: the place of history, if any."""
 
     targets: Sequence[TargetStatus]
     scheduler: Scheduler
@@ -23,26 +23,26 @@ class View:
 
 
 class Display(Protocol):
-    """A way of showing what happens. Called on the event loop; must not block for long.
+    """A way of showing events. Called on the event loop; must not block for long.
 
-    What raises OSError is not called again: nobody reads it any more (BrokenPipeError), or it cannot be written.
+    After an OSError it is not called again: the reader is gone (BrokenPipeError), or it cannot be written.
     """
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds between calls of `refresh`. None: it needs none."""
+        """Seconds between calls of `refresh`. None: not needed."""
 
     def started(self, view: View) -> None:
         """Show the first view: this is the first call."""
 
     def remembered(self, target: TargetStatus) -> None:
-        """Show that a target stands as it did when an earlier process last checked it: `target.last`."""
+        """Show a target's status as of an earlier process: `target.last`."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """Show a target's new verdict, `target.last`."""
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Show that checks of a target did not take place."""
+        """Show that checks of a target were missed."""
 
     def notice(self, text: str) -> None:
         """Show a sentence about the agent itself."""

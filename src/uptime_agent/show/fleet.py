@@ -15,7 +15,7 @@ LOSES: Final = "a failover loses the last commits, and ticks may run twice"
 
 
 def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
-    """Say who is there, and what is open."""
+    """Say which nodes are there, and what is open."""
     if not view.agents:
         yield "no node has the store"
     for node in view.agents:
@@ -35,7 +35,7 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
 
 
 def risks(server: StoreServer) -> Iterator[str]:
-    """Say what of a store its server would lose in a failover, if anything."""
+    """Say what the store's server would lose in a failover, if anything."""
     if server.is_standby:
         yield "this server is a standby, which takes no commits: no node can work with it"
         return
@@ -49,8 +49,8 @@ def risks(server: StoreServer) -> Iterator[str]:
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Say of each node what is known of it, as one object; then of each that has gone, of who has which units, of jobs
-    that wait for labels, and of the server if it has standbys, or is one.
+    """Yield an object for each node. More objects follow for lost nodes, lent units, jobs that wait for labels, and a
+    server that is a standby or has standbys.
     """
     for node in view.agents:
         yield json.dumps(asdict(node) | {"labels": dict(node.labels)}, ensure_ascii=False)

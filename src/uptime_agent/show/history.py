@@ -1,4 +1,4 @@
-"""Past checks as they are printed: a line for each, for people and for programs."""
+"""Past checks as lines, for people and for programs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _MESSAGE = "notify:"
 """The beginning of the ids of jobs that send messages."""
 
 _HANDED_ON = "signal:"
-"""The beginning of the ids of jobs by which an agent of a fleet hands signals on to the one that has their target."""
+"""The beginning of the ids of jobs by which a node hands signals on."""
 
 _UNDELIVERED = "Undelivered: "
-"""What stands before the reason in the error of a message that was not taken."""
+"""The words before the reason in the error of an undelivered message."""
 
 _SHORT = ("delivered", "expired")
-"""Ends of a message that are told in one word."""
+"""Ends of a message that take one word."""
 
 
 def begun(record: Record) -> datetime:
-    """The instant at which the check began, or was due if it never did."""
+    """When the check began, or was due if it never did."""
     return record.started or record.due
 
 
 def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
-    """A record as a line: when, what, which target, what was found, how late it started. `clean` masks secrets."""
+    """A record as a line: when, what, which target, the finding, the lateness. `clean` masks secrets."""
     parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
     if record.lateness is not None and not _is_message(record):  # which was due when it was told to be
@@ -47,7 +47,7 @@ def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
 
 
 def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
-    """A record as a JSON object: lengths in milliseconds, instants in ISO 8601. `clean` masks secrets."""
+    """A record as a JSON object: times in milliseconds, instants in ISO 8601. `clean` masks secrets."""
     verdict = None if _is_message(record) else told(record, clean)
     error = _error(record) if verdict is None else verdict.error
     return json.dumps(
@@ -79,13 +79,13 @@ def _is_message(record: Record) -> bool:
 
 
 def _error(record: Record) -> str | None:
-    """The error of a run itself. A message that was not taken needs no name of an error before the reason."""
+    """The error of a run itself, for a message without the name of its class."""
     error = record.error
     return error.partition(_UNDELIVERED)[2] or error if error is not None and _is_message(record) else error
 
 
 def _delivery(record: Record) -> Mapping[str, object] | None:
-    """The result of a message's job, such as {"delivery": "delivered"}. None: the record is that of a check."""
+    """The result of a message's job, such as {"delivery": "delivered"}. None: a check's record."""
     result = record.result
     if not _is_message(record) or not isinstance(result, dict):
         return None

@@ -1,11 +1,11 @@
-"""Keys, by which somebody at a terminal says which part of the table is shown.
+"""Keys with which a person at a terminal chooses the shown part of the table.
 
-    j, down      one row down            /         type a part of a name, or a state: only what has it is shown
+    j, down      one row down            /         type a part of a name, or a state, to filter rows
     k, up        one row up              Enter     done
     space, b     a page down, up         Escape    show all again
     g, G         the beginning, the end
 
-They are read when the table is drawn again, four times a second: nothing waits for them.
+They are read when the table is drawn again, four times a second.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _NAMES: Final = {
     "\x1b[A": "k", "\x1bOA": "k", "\x1b[B": "j", "\x1bOB": "j", "\x1b[5~": "b", "\x1b[6~": " ",
     "\x1b[H": "g", "\x1b[1~": "g", "\x1b[F": "G", "\x1b[4~": "G", "\r": "\n", "\x08": "\x7f",
 }  # fmt: skip
-"""Keys that are sequences of characters, as those that do the same."""
+"""Keys that are sequences of characters, by the plain keys of the same meaning."""
 
 
 @define
 class Part:
-    """The part of a table that is shown: from the row `first` on, of those that have `words` in them."""
+    """The part of a table that is shown: from the row `first` on, of the rows that contain `words`."""
 
     first: int = 0
     words: str = ""
     is_typing: bool = False
 
     def press(self, key: str, page: int) -> None:
-        """Take a key. `page`: how many rows there is room for."""
+        """Take a key. `page`: the rows that have room."""
         if self.is_typing:
             self._type(key)
             return
@@ -66,18 +66,18 @@ class Part:
             self.words += key
 
     def has(self, *texts: str) -> bool:
-        """Whether one of these texts, of a row, has the words in it, in whatever letters."""
+        """Whether one of these texts of a row contains the words, in any case."""
         return any(self.words.casefold() in each.casefold() for each in texts)
 
     def start(self, rows: int, page: int) -> int:
-        """The first row that is shown of so many. At the end it is that of a full page, if there is one."""
+        """The first shown row. At the end a full page is shown, if there is one."""
         last = rows - page if self.first >= _END else rows - 1
         self.first = max(min(self.first, last), 0)
         return self.first
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """The keys that were pressed, by what a terminal sends for them."""
+    """The keys in what a terminal sends."""
     for found in _SEQUENCE.findall(text):
         yield _NAMES.get(found, found if len(found) == 1 else "")
 
@@ -108,7 +108,7 @@ class Keyboard:
         return True
 
     def pressed(self) -> Iterator[str]:
-        """The keys that have been pressed since."""
+        """The keys pressed since the last call."""
         if self._file is None or not _is_in_front(self._file):
             return
         with suppress(OSError, ValueError):
@@ -116,7 +116,7 @@ class Keyboard:
                 yield from keys_in(os.read(self._file, _AT_ONCE).decode("utf-8", "replace"))
 
     def end(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         file, self._file = self._file, None
         if file is None or self._before is None:
             return
@@ -128,8 +128,8 @@ class Keyboard:
 
 
 def _is_in_front(file: int) -> bool:
-    """Whether we are in the foreground of a terminal: who changes it from behind is stopped. One that is nobody's has
-    no foreground.
+    """Whether we are in the foreground of a terminal: changing it from behind would stop us. A terminal without an
+    owner has no foreground.
     """
     try:
         return os.tcgetpgrp(file) == os.getpgrp()

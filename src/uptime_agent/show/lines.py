@@ -1,4 +1,4 @@
-"""One line per event: for people who keep it in a file, and as JSON for programs."""
+"""One line per event: for people who keep a file, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class _Lines:
 
 
 class PlainLines(_Lines):
-    """Lines for people: each says when, what and which target, and can be read on its own."""
+    """Lines for people: each has the time, the event and the target, and can be read alone."""
 
     def __init__(self, stream: TextIO, now: Now) -> None:
         super().__init__(stream, now)
         self._left_out = LeftOutWords()
 
     def started(self, view: View) -> None:
-        """Say what is about to be checked."""
+        """Say what will be checked."""
         checked = wording.count(len(view.targets), "target")
         kept = "" if view.store is None else f", keeps history in {view.store}"
         self._say(wording.printable(f"timerqueue {our_version()} checks {checked}{kept}; Ctrl-C stops it"))
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell how a target stood when it was last checked."""
+        """Tell a target's last known status."""
         self._say("  ".join((f"{'REMEMBERED':<16}", wording.printable(target.name), remembered_text(target))))
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
@@ -61,7 +61,7 @@ class PlainLines(_Lines):
         self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended.timestamp())
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Tell which checks did not take place."""
+        """Tell which checks were missed."""
         if (words := self._left_out.of(target.name, event)) is not None:
             self._say("  ".join((f"{'MISSED':<16}", *words)))
 
@@ -80,15 +80,15 @@ class PlainLines(_Lines):
 class JsonLines(_Lines):
     """Lines for programs, an object each. Its key "event" is started, remembered, check, missed, notice or stopped.
 
-    Lengths are in milliseconds, instants in ISO 8601.
+    Times are in milliseconds, instants in ISO 8601.
     """
 
     def started(self, view: View) -> None:
-        """Say what is about to be checked."""
+        """Say what will be checked."""
         self._tell("started", self._now(), version=our_version(), targets=len(view.targets), store=view.store)
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell how a target stood when it was last checked."""
+        """Tell a target's last known status."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -136,7 +136,7 @@ class JsonLines(_Lines):
         )
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Tell which checks did not take place."""
+        """Tell which checks were missed."""
         least = {} if event.is_exact else {"is_exact": False}
         self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.key, **least)
 
@@ -184,7 +184,7 @@ def change_text(target: TargetStatus) -> str:
 
 
 def remembered_text(target: TargetStatus) -> str:
-    """Words for how a target stood, since when, and when that was found out."""
+    """Words for a target's last known status, since when, and when it was checked."""
     assert target.last is not None
     assert target.last_run is not None
     assert target.status is not None
@@ -194,7 +194,7 @@ def remembered_text(target: TargetStatus) -> str:
 
 
 def result_text(result: CheckResult) -> str:
-    """The answer of one address, short: the HTTP status, or what is wrong."""
+    """The answer of one address, short: the HTTP status, or the error."""
     if result.error is not None:
         return result.error
     status = result.detail.get("http_status")
@@ -202,7 +202,7 @@ def result_text(result: CheckResult) -> str:
 
 
 def found_text(verdict: Verdict) -> str:
-    """Words for what a check found, and how long that took."""
+    """Words for a check's finding and its time."""
     if not verdict.results:
         return f"{verdict.error or verdict.status.value}{_in(verdict.latency, verdict.error)}"
     if len(verdict.results) != 1:
@@ -214,7 +214,7 @@ def found_text(verdict: Verdict) -> str:
 
 
 def _more(verdict: Verdict, attempts: int) -> str:
-    """Words for what follows on a verdict that is not the last; nothing if it is."""
+    """Words for what follows on a verdict that is not final; "" if it is."""
     if verdict.is_final:
         return ""
     if verdict.asks:

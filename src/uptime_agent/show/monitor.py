@@ -1,4 +1,4 @@
-"""The monitor has a display show what happens to the targets, until nobody can see it any more."""
+"""The monitor has a display show what happens to targets, until no reader is left."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .notices import describe, describe_downtime, describe_group, describe_outag
 
 
 class Monitor:
-    """A subscriber that shows news. `on_gone` is called once nobody can see these any more. `clean` masks secrets.
+    """A subscriber that shows news. `on_gone` is called once no reader is left. `clean` masks secrets.
 
-    `trouble`: why what happens can be shown no more; None: it can, or nobody wants to see it.
+    `trouble`: why it can be shown no more; None: it can, or no reader wants it.
     """
 
     def __init__(self, display: Display, on_gone: Callable[[], None], clean: Callable[[str], str] = str) -> None:
@@ -38,7 +38,7 @@ class Monitor:
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds between redraws; None: none are wanted."""
+        """Seconds between redraws; None: no redraws."""
         return None if self._display is None else self._display.refresh_every
 
     def hold(self) -> None:
@@ -46,7 +46,7 @@ class Monitor:
         self._waiting = []
 
     def begin(self, view: View) -> None:
-        """Show the view, and then all that has waited for it."""
+        """Show the view, and then everything that waited for it."""
         waiting, self._waiting = self._waiting or [], None
         self.show(lambda display: display.started(view))
         for action in waiting:
@@ -83,7 +83,7 @@ class Monitor:
         self.show(lambda display: display.notice(self._clean(text)))
 
     def show(self, action: Callable[[Display], None]) -> None:
-        """Let the display do something, unless it is gone."""
+        """Have the display do something, unless it is gone."""
         if self._waiting is not None:
             self._waiting.append(action)
             return

@@ -1,4 +1,4 @@
-"""Sentences about the agent itself: its clock, its checks and those left out, its store, and who is not checked."""
+"""Sentences about the agent itself: its clock, missed checks, its store, and unchecked targets."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ..targets import CheckedAgain, Closed, LeftOutBefore, NotChecked, Opened, O
 from ..text import wording
 
 SAID_EVERY: Final = 60.0
-"""Seconds from one sentence about a store that records nothing in time to the next."""
+"""Seconds between two sentences about a store that is late."""
 
 
 def describe(news: Trouble) -> str:
-    """A sentence about what went wrong with time, or with the job of a check."""
+    """A sentence about trouble with time, or with a check's job."""
     match news:
         case ClockJumped():
             way = "forward" if news.seconds > 0 else "back"
@@ -74,7 +74,7 @@ def describe_outage(news: Outage) -> str:
 
 
 def _describe_fleet(news: AgentJoined | AgentLost | SkewTooLarge | SkewEnded) -> str:
-    """A sentence about who checks what, of agents that share a store."""
+    """A sentence about which node checks what."""
     match news:
         case AgentJoined(is_us=True):
             return f"this agent shares the store, as {news.agent}"
@@ -108,13 +108,13 @@ def describe_pause(news: NotChecked | CheckedAgain) -> str:
 
 
 def describe_downtime(news: LeftOutBefore) -> str:
-    """A sentence about what was due while no agent ran."""
+    """A sentence about checks that were due while no agent ran."""
     checks, targets = wording.count(news.checks, "check"), wording.count(news.targets, "target")
     return f"left out while no agent ran: {'' if news.is_exact else 'at least '}{checks} of {targets}"
 
 
 def describe_group(news: Opened | Closed) -> str:
-    """A sentence about a group of targets that is down as a whole, or is no more."""
+    """A sentence about a group that is down as a whole, or no longer is."""
     name = news.incident.target
     if isinstance(news, Opened):
         return f"the group {name} is down: {news.incident.error}"
@@ -125,7 +125,7 @@ def describe_group(news: Opened | Closed) -> str:
 
 
 class LeftOutWords:
-    """Words for checks that were left out, as they come."""
+    """Words for missed checks, as they come."""
 
     def __init__(self) -> None:
         self._said = -SAID_EVERY
@@ -133,7 +133,7 @@ class LeftOutWords:
         self._targets: set[str] = set()
 
     def of(self, name: str, event: RunMissed) -> tuple[str, str] | None:
-        """Say what of a target was left out, and why. None: it has been said of the store."""
+        """Say which checks of a target were missed, and why. None: it was said of the store."""
         if event.reason is not MissedReason.STORE:
             return wording.printable(name), missed_text(event)
         self._checks += event.count
@@ -147,12 +147,12 @@ class LeftOutWords:
 
 
 def missed_text(event: RunMissed) -> str:
-    """Words for checks that did not take place, and why."""
+    """Words for missed checks and the reason."""
     least = "" if event.is_exact else "at least "
     left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due.timestamp())}"
     return f"{left_out} left out: {reason_text(event.reason)}"
 
 
 def reason_text(reason: MissedReason) -> str:
-    """Words for why a check did not take place."""
+    """Words for the reason of a missed check."""
     return "the store did not record their starts in time" if reason is MissedReason.STORE else reason.value

@@ -1,4 +1,4 @@
-"""A live table in the terminal: what is not well first, and as much of it as there is room for."""
+"""A live table in the terminal: first what is not well, as far as there is room."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .notices import LeftOutWords
 
 REFRESH: Final = 0.25
 STALE: Final = 3
-"""Intervals after which it is told that nobody has audited the jobs."""
+"""Intervals without an audit of the jobs after which it is told."""
 
 _FRAME: Final = 6
-"""Lines of the terminal that are not rows: head, rules, footer and the cursor's line."""
+"""Lines of the terminal besides rows: head, rules, footer and the cursor's line."""
 
 _STYLES: Final = {Status.UP: "green", Status.DEGRADED: "yellow", Status.DOWN: "bold red", Status.UNKNOWN: "magenta"}
 _ORDER: Final = {Status.DOWN: 0, Status.UNKNOWN: 1, Status.DEGRADED: 2, Status.UP: 3, None: 4}
 
 
 class LiveTable:
-    """A table that redraws itself where it stands. Notices and changes scroll by above it.
+    """A table that redraws itself in place. Notices and changes scroll by above it.
 
-    `keys`: where somebody presses keys that say which part is shown; None: nowhere.
+    `keys`: the keyboard that chooses the shown part; None: none.
     """
 
     refresh_every: float | None = REFRESH
@@ -55,7 +55,7 @@ class LiveTable:
         self.refresh()
 
     def remembered(self, target: TargetStatus) -> None:
-        """Do nothing: the next refresh shows the target, in its row."""
+        """Do nothing: the next refresh shows the target."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """Let changes scroll by; the next refresh shows the rest."""
@@ -63,7 +63,7 @@ class LiveTable:
             self.notice(change_text(target))
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Tell which checks did not take place."""
+        """Tell which checks were missed."""
         if (words := self._left_out.of(target.name, event)) is not None:
             self.notice(": ".join(words))
 
@@ -73,7 +73,7 @@ class LiveTable:
         self._console.print(Text(at + wording.printable(text), style="dim"))
 
     def refresh(self) -> None:
-        """Draw the table again, as keys have asked for it."""
+        """Draw the table again, as keys have chosen."""
         if self._view is None:
             return
         width, height, part = self._console.width, self._console.height, self._part
@@ -91,7 +91,7 @@ class LiveTable:
 
 
 def draw(view: View, width: int, height: int, part: Part | None = None) -> Group:
-    """The table and its footer, fitted into a terminal of that size. `part`: what keys have asked for; None: none."""
+    """The table and its footer for a terminal of that size. `part`: chosen by keys; None: everything."""
     now, room = view.now(), _room(height)
     # Python's sort keeps the order of the file among equals, so rows do not jump about.
     targets = sorted(view.targets, key=lambda target: _ORDER[target.status])
@@ -146,7 +146,7 @@ def _job_of(target: TargetStatus, view: View) -> Job | None:
 
 
 def _state(target: TargetStatus, job: Job | None) -> Text:
-    """How a target stands. While nobody checks it, nobody knows: it does not go on being down."""
+    """A target's status. An unchecked target is unknown, and does not stay down."""
     if job is not None and job.error is not None:
         return Text("PAUSED", "dim")
     style = _STYLES[Status.DOWN] if target.is_flapping else _STYLES[target.status] if target.status else "dim"
@@ -154,7 +154,7 @@ def _state(target: TargetStatus, job: Job | None) -> Text:
 
 
 def _word(target: TargetStatus) -> str:
-    """The word for how a target stands by its checks."""
+    """The word for a target's status by its checks."""
     if target.is_flapping:
         return "FLAPPING"
     return target.status.name if target.status else "waiting"
@@ -180,7 +180,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _longest_phases(result: CheckResult) -> str:
-    """The two phases that took longest, in the order in which they came."""
+    """The two longest phases, in their order."""
     longest = sorted(result.phases, key=lambda name: result.phases[name], reverse=True)[:2]
     return wording.phases({name: seconds for name, seconds in result.phases.items() if name in longest})
 

@@ -46,6 +46,7 @@ READ = (
     "uptime_agent/quorum",
     "uptime_agent/relations",
     "uptime_agent/roster",
+    "uptime_agent/show",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
