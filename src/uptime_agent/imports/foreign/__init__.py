@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .building import Items, Mapped, NotImported
 from .draft import Draft, Hidden, shown
+from .oauth import sign_in_first
 from .patterns import plain_text, wildcard
 from .places import bracketed, domain_of, host_of
 from .reading import files_like, read_json, read_yaml, undotted
@@ -31,6 +32,7 @@ __all__ = [
     "read_json",
     "read_yaml",
     "shown",
+    "sign_in_first",
     "table_of",
     "take_body",
     "take_headers",

@@ -18,6 +18,7 @@ from ..foreign import (
     domain_of,
     host_of,
     read_yaml,
+    sign_in_first,
     table_of,
     take_body,
     take_headers,
@@ -118,7 +119,8 @@ def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iter
     take_conditions(draft, table.lined("conditions"))
     _take_alerts(draft, table, thresholds)
     windows = [window(each, f"maintenance of {draft.name}", [draft]) for each in table.tables("maintenance-windows")]
-    domain = _domain(draft, table)
+    domain = list(_domain(draft, table))
+    _take_sign_in(draft, client.table("oauth2"))
     table.rest(_SILENT)
     yield draft
     yield from domain
@@ -145,6 +147,14 @@ def _take_request(draft: Draft, table: Table) -> None:
     draft.lines |= {key: table.line_of(key) for key in ("headers", "body")}
     take_headers(draft, {name: table.table("headers").text(name) for name in table.table("headers")})
     _take_body(draft, table)
+
+
+def _take_sign_in(draft: Draft, oauth: Table) -> None:
+    """Have it sign in with a step of its own, once all else of it is known."""
+    if "token-url" in oauth and "client-id" in oauth and str(draft.url).startswith("http"):
+        oauth.take("client-id")
+        oauth.take("client-secret")
+        sign_in_first(draft, oauth.text("token-url"), scopes=" ".join(oauth.texts("scopes")))
 
 
 def _take_body(draft: Draft, table: Table) -> None:

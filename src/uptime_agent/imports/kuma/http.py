@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ..foreign import Draft, Hidden, Table, shown, take_body, take_headers, take_url
+from ..foreign import Draft, Hidden, Table, shown, sign_in_first, take_body, take_headers, take_url
 
 REDIRECTS: Final = 5
 MOST_REDIRECTS: Final = 10
@@ -23,6 +23,7 @@ _TYPES: Final = {
 }
 _SIGNS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LITERAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?|true|false|null")
+_BY_HEADER: Final = "client_secret_basic"
 _AUTHORIZATION: Final = "Authorization"
 _OF_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "basic": ("basic_auth_user", "basic_auth_pass"),
@@ -91,11 +92,32 @@ def _take_sign_in(draft: Draft, monitor: Table) -> None:
         draft.header(_AUTHORIZATION, Hidden(_AUTHORIZATION, words))
         for key in _OF_METHODS[method]:
             monitor.take(key)
-    elif method and method != "null":
+    elif method and method != "null" and not signs_in_first(monitor):
         draft.options["enabled"] = False
         draft.leave(
             f"authMethod {method}: it cannot sign in so, and has enabled = false", monitor.line_of("authMethod")
         )
+
+
+def signs_in_first(monitor: Table) -> bool:
+    """Whether it signs in at another server first, in a way that a step can. Some servers take the secret in no header:
+    that cannot be said without copying it.
+    """
+    given = monitor.of.values
+    way = given.get("oauth_auth_method") or _BY_HEADER
+    return given.get("authMethod") == "oauth2-cc" and bool(given.get("oauth_token_url")) and way == _BY_HEADER
+
+
+def take_token(draft: Draft, monitor: Table) -> None:
+    """Have it sign in with a step of its own, once all else of it is known."""
+    for key in ("authMethod", "oauth_auth_method", "oauth_client_id", "oauth_client_secret"):
+        monitor.take(key)
+    sign_in_first(
+        draft,
+        monitor.text("oauth_token_url"),
+        scopes=monitor.text("oauth_scopes"),
+        audience=monitor.text("oauth_audience"),
+    )
 
 
 def take_keyword(draft: Draft, monitor: Table) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..foreign import Draft, Items, Mapped, NotImported, Table, domain_of, host_of, read_json, table_of
 from .defaults import tell_rest
-from .http import EXPIRES_WITHIN
+from .http import EXPIRES_WITHIN, signs_in_first, take_token
 from .types import TYPES
 
 _MOST_ATTEMPTS: Final = 10
@@ -76,9 +76,11 @@ def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
     if monitor.flag("upsideDown"):
         draft.drop("upside down: it would be up here when it was down there", monitor.line_of("upsideDown"))
     _take_telling(draft, monitor)
+    domain = [_domain(draft, monitor)] if monitor.flag("domainExpiryNotification") else []
+    if kind in _ASKS_BY_HTTP and signs_in_first(monitor):
+        take_token(draft, monitor)
     yield draft
-    if monitor.flag("domainExpiryNotification"):
-        yield _domain(draft, monitor)
+    yield from domain
 
 
 def _take_times(draft: Draft, monitor: Table, kind: str) -> None:

@@ -75,6 +75,61 @@ def test_who_cannot_sign_in_is_told_and_not_checked(method, tmp_path):
     assert "headers" not in found.check
 
 
+def test_who_signs_in_at_another_server_first_does_so_in_a_step(tmp_path):
+    """It was not checked at all. The secret is not copied."""
+    found = site(
+        tmp_path,
+        authMethod="oauth2-cc",
+        oauth_token_url="https://login.example/token",
+        oauth_client_id="shop",
+        oauth_client_secret="hunter22",
+        oauth_scopes="read write",
+        headers='{"X-A": "b"}',
+        type="keyword",
+        keyword="open",
+        interval=120,
+    )
+    assert found.check == {
+        "name": "m1",
+        "interval": "120s",
+        "timeout": "96s",
+        "step": [
+            {
+                "name": "token",
+                "url": "https://login.example/token",
+                "method": "POST",
+                "body": "grant_type=client_credentials&scope=read+write",
+                "headers": {
+                    "Content-Type": "application/x-www-form-urlencoded",
+                    "Authorization": {"env": "M1_OAUTH_CLIENT"},
+                },
+                "take": {"access_token": {"json": "$.access_token"}},
+            },
+            {
+                "name": "request",
+                "url": "https://shop.example/",
+                "expect_status": ["200-299"],
+                "redirects": 5,
+                "contains": "open",
+                "headers": {"X-A": "b", "Authorization": "Bearer {access_token}"},
+            },
+        ],
+    }
+    assert "hunter22" not in found.text
+
+
+def test_a_secret_that_no_header_takes_is_told(tmp_path):
+    """In a body it would have to be copied."""
+    found = site(
+        tmp_path,
+        authMethod="oauth2-cc",
+        oauth_token_url="https://login.example",
+        oauth_auth_method="client_secret_post",
+    )
+    assert found.check["enabled"] is False
+    assert found.told("authMethod oauth2-cc", found.line_of("authMethod"))
+
+
 def test_a_bearer_token_is_sent(tmp_path):
     """Out of the environment."""
     found = site(tmp_path, authMethod="bearer", bearer_token="t")
