@@ -232,7 +232,7 @@ async def test_leaving_async_with_waits_for_what_runs(clock, events):
         (2, False, Outcome.SUCCEEDED, 3),
         (100, False, Outcome.CANCELLED, 6),
         (2, True, Outcome.SUCCEEDED, 3),
-        (100, True, Outcome.CANCELLED, 101),
+        (100, True, Outcome.CANCELLED, 11),
     ],
 )
 async def test_leaving_async_with_lets_time_pass_that_is_moved_by_hand(length, is_deaf, outcome, ends, events):
