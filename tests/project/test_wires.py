@@ -17,6 +17,7 @@ EXCUSED = {
     "marks": "as below; those of a batch are rows",
     "cause": "of a run an enum",
     "done": "of a batch a list",
+    "options": "of a draft the keys of its table",
     "plan": "of a group and of a probe a value",
 }
 

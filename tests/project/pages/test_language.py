@@ -42,10 +42,7 @@ READ = (
     "uptime_agent/notify",
     "uptime_agent/postgres",
     "uptime_agent/probing",
-    "uptime_agent/push",
     "uptime_agent/quorum",
-    "uptime_agent/relations",
-    "uptime_agent/roster",
     "uptime_agent/show",
 )
 FILES = sorted(
