@@ -10,6 +10,7 @@
     python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to crash_loop.py
     python3 dev.py chaos [args]   trouble a fleet of agents for ten minutes; args go to tests/lab/fleet/fleet_chaos.py
     python3 dev.py outages [args] a table of what outages cost a fleet; args go to tests/lab/outages/fleet_outages.py
+    python3 dev.py beside [args]  give agents 10,000 hostile inputs of each kind; args go to beside_healthy.py
     python3 dev.py soak [args]    have an agent check hostile targets for ten minutes; args go to hostile_soak.py
     python3 dev.py mutants [args] plant small defects in the code and count what tests catch; args go to code_mutants.py
 
@@ -148,6 +149,7 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "docs": docs,
     "bench": bench,
     "crash": program("lab/crash/crash_loop.py"),
+    "beside": program("lab/beside/beside_healthy.py"),
     "soak": program("lab/soak/hostile_soak.py"),
     "chaos": program("lab/fleet/fleet_chaos.py"),
     "outages": program("lab/outages/fleet_outages.py"),

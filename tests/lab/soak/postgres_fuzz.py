@@ -26,10 +26,10 @@ from pathlib import Path
 
 import anyio
 from attrs import evolve
-from fuzzed_rows import mangled_row
 
 import fuzzed_postgres
 import hostile_servers
+from fuzzed_rows import mangled_row
 from kit import PATIENCE
 from timerqueue import SystemClock
 from uptime_agent.checks import Family, Mode, Resolver, Status, TargetCheck

@@ -33,6 +33,8 @@ READERS = {
     "tests/kit/servers/server_outages.py": "asks for a connection until one is free",
     "tests/lab/fleet/fleet_members.py": "notes when it troubled an agent, to compare it with what its tasks wrote",
     "tests/lab/soak/blind_soak.py": "lasts as long as it is told, and judges when people were told",
+    "tests/lab/beside/beside_agent.py": "compares how late an agent was to how long it had no core",
+    "tests/lab/beside/beside_defects.py": "holds a loop up for a time",
     "tests/lab/soak/postgres_fuzz.py": "measures the processor time that the event loop takes in one go",
     "tests/lab/soak/notify_soak.py": "lasts as long as it is told, and notes when it broke a target",
     "tests/lab/fleet/sharing_agent.py": "notes how late a run began",

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import anyio
 import pytest
-from fuzzed_answers import HOOK, MAIL, RDAP, RDAP_WHOLE, names_answer, time_answer
 
+from fuzzed_answers import HOOK, MAIL, RDAP, RDAP_WHOLE, names_answer, time_answer
 from kit import PATIENCE, examples
 from mutants import mutants
 from notify_kit import MESSAGE, channel

@@ -5,9 +5,9 @@
 
 import pytest
 import yaml
-from fuzzed_files import EXAMPLES, FILES, PIECES, SAMPLES, check_import, rearranged
 
 from foreign_monitors import NAMES
+from fuzzed_files import EXAMPLES, FILES, PIECES, SAMPLES, check_import, rearranged
 from kit import examples
 from mutants import mutants
 from uptime_agent.config import read_config

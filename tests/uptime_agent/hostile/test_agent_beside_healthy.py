@@ -1,0 +1,77 @@
+"""Hostile inputs over each boundary of an agent, next to fifty healthy targets. `.ci/run` gives 10,000 of each."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import beside_judge
+from beside_boundaries import BOUNDARIES
+from beside_judge import Check, Sample, own_lateness
+from kit import PATIENCE
+from lone_network import CANNOT
+
+SCRIPT = Path(beside_judge.__file__).with_name("beside_healthy.py")
+INPUTS = 200
+
+
+def judged(boundary, *more):
+    """Give an agent some inputs. Return the verdicts by name."""
+    command = [sys.executable, str(SCRIPT), boundary, "--inputs", str(INPUTS), "--json", *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10 * PATIENCE, check=False)
+    if done.returncode == CANNOT:
+        pytest.skip(done.stderr.strip())
+    assert done.stdout, done.stderr
+    return {each["what"]: each for each in json.loads(done.stdout)[boundary]["verdicts"]}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(12 * PATIENCE)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_hostile_inputs_hurt_no_healthy_target(boundary):
+    """No target is falsely down or late by the agent's fault. Memory is bounded, and the agent lives."""
+    found = judged(boundary)
+    assert [each for each in found.values() if not each["holds"]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(12 * PATIENCE)
+@pytest.mark.parametrize(
+    ("defect", "verdict"),
+    [
+        ("works:0.5", "in time"),
+        ("sleeps:0.5", "in time"),
+        ("keeps_the_interpreter:1.5", "in time"),
+        ("leaks", "memory grows"),
+        ("ends", "alive at the end"),
+        ("marks_down", "healthy targets"),
+        ("raises", "defects"),
+    ],
+)
+def test_the_judge_finds_a_planted_defect(defect, verdict):
+    """Without that, it would mean nothing that the agent passes."""
+    assert not judged("push", "--plays", "1", "--defect", defect)[verdict]["holds"]
+
+
+def samples(*readings):
+    """Make samples: the instant, the time without a core, the time in which the machine stood still."""
+    return [Sample(at, waited, still) for at, waited, still in readings]
+
+
+@pytest.mark.parametrize(
+    ("readings", "own"),
+    [
+        ([(0.0, 5.0, 1.0), (1.0, 5.0, 1.0), (1.6, 5.0, 1.0), (2.0, 9.0, 9.0)], 0.5),
+        ([(0.0, 5.0, 1.0), (1.0, 5.0, 1.0), (1.6, 5.4, 1.0), (2.0, 9.0, 9.0)], 0.1),
+        ([(0.0, 5.0, 1.0), (1.0, 5.0, 1.0), (1.6, 5.0, 1.5), (2.0, 9.0, 9.0)], 0.0),
+        ([(0.9, 5.0, 0.0), (1.01, 5.1, 0.0), (1.49, 5.2, 0.0), (1.51, 5.3, 0.0)], 0.2),
+        ([(1.2, 5.0, 0.0), (1.3, 5.1, 0.0)], 0.4),
+    ],
+    ids=["worked or waited", "had no core", "machine stood still", "around due and start", "fewer readings"],
+)
+def test_what_the_machine_took_is_not_the_agents_fault(readings, own):
+    """The check is due after one second, and starts half a second late."""
+    check = Check("a", "up", None, due=1.0, lateness=0.5)
+    assert own_lateness(check, samples(*readings)) == pytest.approx(own)
