@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[2]
 
 BACKEND_MATTERS = tuple(
     """
-    timerqueue scheduler/loop scheduler/runs scheduler/queues
+    timerqueue scheduler/loop scheduler/runs scheduler/queues scheduler/test_lifecycle_of_scheduler.py
     uptime_agent/checks uptime_agent/heartbeat uptime_agent/push
     uptime_agent/notify/test_agent_channels.py uptime_agent/postgres/reach/test_ways_to_a_server.py
     """.split()
