@@ -11,7 +11,7 @@ from fleet_members import MARKS
 from kit import PATIENCE, settle, until, wait_until
 from proxy import Proxy
 from schedule import Every
-from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
+from scheduler import AgentJoined, AgentLost, Outcome, RunEnded, Scheduler, current_run
 from scheduler._commits.commits import RETRY
 from scheduler.stores import Batch, StoredPause
 from scheduler.stores.postgres import PostgresStore
@@ -73,6 +73,40 @@ async def test_an_agent_whose_connection_broke_asks_whether_it_is_still_there_be
         await s.flush()
     assert not agent.heard(AgentLost, is_us=True)
     assert twice(ticks) == []
+
+
+@pytest.mark.parametrize(
+    ("delivery", "outcome"), [("at_most_once", Outcome.CRASHED), ("at_least_once", Outcome.SUCCEEDED)]
+)
+async def test_who_waits_for_a_run_on_a_node_that_dies_has_an_answer(shared_store, bury, delivery, outcome):
+    """The run was cut off, or its tick was tried again by whoever has the job then."""
+    begun = Counter()
+
+    def node(name):
+        s = Scheduler(store=shared_store(name), poll="50ms", crash_floor="50ms")
+
+        async def work(job_id):
+            begun[job_id] += 1
+            await anyio.sleep(PATIENCE if begun[job_id] == 1 else 0)
+
+        s.register("work", work)
+        return s
+
+    async with node("one") as one:
+        for number in range(JOBS):
+            one.add("work", Every("400d"), id=f"job {number}", args=(f"job {number}",), delivery=delivery)
+        async with node("two") as two:
+            for each in (one, two):
+                await until(lambda s=each: {job.agent for job in s.jobs()} == {"one", "two"})
+            id = next(job.id for job in two.jobs() if job.agent == "two")
+            asked = one.get(id).run_now()
+            await until(lambda: begun[id])
+            bury("two")
+            with anyio.fail_after(PATIENCE):
+                answer = await asked
+            for each in (one, two):
+                each.stop(0)
+    assert answer.outcome is outcome
 
 
 async def test_what_is_marked_and_waits_for_room_does_not_begin_after_the_connections_broke(
