@@ -1,8 +1,8 @@
-"""Tables of a PostgreSQL database that say which servers are probed, and how: read, followed, and made.
+"""Tables of a PostgreSQL database that name servers and probes: read, followed, and made.
 
-Offers `TablesPlace` (where they are), `Tables`, which follows them while the agent runs, `read_once` for who asks
-once, and `make_tables`. Does not know how a server is probed, nor the rest of a configuration. Lives on the event loop,
-over one connection; `make_tables` blocks. Who may write to these tables decides where the agent connects to.
+Offers `TablesPlace` (where they are), `Tables`, which follows them while the agent runs, `read_once`, and
+`make_tables`. Probes no server. Lives on the event loop, over one connection; `make_tables` blocks. A role that may
+write these tables decides where the agent connects to.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The copy of the last good rows, on disk: an agent that starts while their database is away begins with it.
+"""The copy of the last valid rows on disk: an agent begins with it while their database is away.
 
-It says from where the rows are: to an agent whose file names another database it is none.
+It names the database of the rows, and is void for another one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .rows import Row
 
 _FORM: Final = 2
 _LAST: Final = 253_370_764_800
-"""UTC seconds: the year 9999, the last one that can be written."""
+"""UTC seconds of the year 9999, the last that can be written."""
 
 
 def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
-    """Put these rows in the place of those before, as a whole. `at`: UTC seconds. Raises OSError."""
+    """Replace the copy by these rows. `at`: UTC seconds. Raises OSError."""
     beside = file.with_name(f"{file.name}.new")
     kept = [{"table": row.table, "key": row.key, "values": row.values} for row in rows]
     content = json.dumps({"form": _FORM, "from": origin, "at": at, "rows": kept})
@@ -32,7 +32,7 @@ def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
 
 
 def read_back(file: Path, origin: str) -> tuple[list[Row], float] | None:
-    """Return the rows, and when they were read; None: there is no copy of these tables, or none that makes sense."""
+    """Return the rows, and when they were read; None: there is no valid copy of these tables."""
     try:
         found = json.loads(file.read_text("utf-8"))
         at = float(found["at"])

@@ -1,7 +1,7 @@
-"""Following the tables: read when the agent starts, when a trigger says so, and every few seconds.
+"""Following the tables: read at the start, when a trigger says so, and every few seconds.
 
-The connection listens first and reads then, so that no change lies between. Whatever breaks it, another is made, and
-all is read anew. What was read last holds meanwhile; at the start, the copy on disk.
+The connection listens before it reads, so that no change is missed. If it breaks, a new one reads everything again.
+Meanwhile the last rows are valid; at the start, the copy on disk.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from .rows import Known, taken_in, targets_of
 AGAIN_AFTER: Final = 1.0
 """Seconds between two attempts to connect."""
 REST: Final = 0.2
-"""Seconds at least from one look to the next, however often the database tells of changes."""
+"""The least seconds between two looks, however often the database tells of changes."""
 MOST_TOLD: Final = 20
-"""Rows that are named after a look, of those that are wrong."""
+"""Wrong rows that are named after a look."""
 
 
 @frozen
 class Found:
-    """The rows that hold by now. `wrong`: what is wrong with others."""
+    """The valid rows. `wrong`: what is wrong with others."""
 
     known: Known = field(factory=dict)
     wrong: tuple[str, ...] = ()
 
     def targets(self, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
-        """Return the servers, each with the scopes that hold for it. `around`: those around all."""
+        """Return the servers, each with its scopes. `around`: the scopes around all."""
         return targets_of(self.known, around)
 
 
 async def read_once(place: TablesPlace, resolver: Resolver, clock: Clock, named: Collection[str] = ()) -> Found:
-    """Read the tables as they are now. Raises TablesUnread."""
+    """Read the tables once. Raises TablesUnread."""
     async with reader(place, resolver, clock) as opened:
         known, wrong = taken_in(await opened.rows(), {}, place, named)
     return Found(known, tuple(wrong))
 
 
 class Tables:
-    """Follows tables. `follow` is awaited with what holds whenever that has changed; `say` is told what people should
-    know. `named` gives the names of servers that the file has.
+    """Follows tables. `follow` is awaited with each new state; `say` gets news for people. `named`: the names of
+    servers in the file.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Tables:
             self._say(f"{len(wrong) - MOST_TOLD:,} more rows of {self._place} are not used")
 
     async def _lost(self, reason: str) -> None:
-        """Say once that they cannot be read, and what holds meanwhile."""
+        """Say once that they cannot be read, and what is valid meanwhile."""
         if self._is_away:
             return
         self._is_away = True

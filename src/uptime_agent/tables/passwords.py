@@ -1,6 +1,6 @@
 """Passwords that rows refer to: in a variable of the agent, or in a file of one folder.
 
-A row says as well to which server the password is sent. So a row can name only what is meant for that.
+A row also says which server gets the password. So it can name only passwords for that purpose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..toml import Unfit, content_of, secret
 from .place import TablesPlace
 
 FOLDER: Final = "passwords"
-"""The folder beside the configuration. Each file in it may be sent to a server that a row names."""
+"""The folder next to the configuration. A row may send each of its files to a server."""
 LONGEST: Final = 4096
 """Bytes of a password."""
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
@@ -34,7 +34,7 @@ def _of_variable(variable: Any, environment: Mapping[str, str]) -> str:
 
 
 def _of_file(file: Any, folder: Path) -> str:
-    """Read a file of one line that lies in the folder itself, and is no link out of it."""
+    """Read a file of one line in the folder itself, which is no link out of it."""
     name = file.removeprefix(f"{FOLDER}/") if isinstance(file, str) else ""
     if file != f"{FOLDER}/{name}" or not name.isprintable() or name in {"", ".", ".."} or {"/", "\\"} & set(name):
         raise Unfit(f"a password_file in the folder {FOLDER} beside the configuration, as in {FOLDER}/NAME", file)

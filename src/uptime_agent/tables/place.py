@@ -1,4 +1,4 @@
-"""The place of the tables, as a configuration says it, and where the passwords are that they name."""
+"""The place of the tables in a configuration, and of the passwords that they name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ POLL: Final = 5.0
 
 @frozen(kw_only=True)
 class TablesPlace:
-    """The database and the schema in which the tables are. They are read every `poll` seconds, and when they say so.
+    """The database and schema of the tables. They are read every `poll` seconds, and when a trigger says so.
 
-    `folder`, `environment`: where passwords are that rows name. `copy`: the file with the last good rows; None: there
-    is none, because this agent remembers nothing.
+    `folder`, `environment`: the places of passwords. `copy`: the file with the last valid rows; None: none, as this
+    agent stores nothing.
     """
 
     server: Server
@@ -31,7 +31,7 @@ class TablesPlace:
 
     @property
     def origin(self) -> str:
-        """Where the rows come from, as their copy says it."""
+        """The origin of the rows, as their copy names it."""
         host, port = self.server.place
         return f"{self.schema} of {self.server.database} at {host}:{port}"
 

@@ -1,4 +1,4 @@
-"""Reading the tables over one connection, and being told when they change."""
+"""Reading the tables over one connection, and hearing of their changes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .rows import Row, row_of
 from .schema import VERSION, listen_of, read_of
 
 WITHIN: Final = 10.0
-"""Seconds for one look at all rows."""
+"""Seconds for reading all rows."""
 COLUMNS: Final = 3
 MOST_BYTES: Final = 8 * 1024 * 1024
 MOST_ROWS: Final = 20_000
-"""Of all tables together."""
+"""Rows of all tables together."""
 
 _MISSING: Final = ("42P01", "3F000")
 
@@ -42,15 +42,15 @@ class Reader:
 
     @property
     def is_worn(self) -> bool:
-        """Whether another connection should take the place of this one."""
+        """Whether another connection should replace this one."""
         return self._connection.is_worn
 
     async def listen(self) -> None:
-        """Be told of changes from now on. Raises TablesUnread."""
+        """Hear of changes from now on. Raises TablesUnread."""
         await self._asked(listen_of(self._place.schema))
 
     async def rows(self) -> list[Row]:
-        """Return all rows as of one instant, also those that cannot be read. Raises TablesUnread."""
+        """Return all rows of one instant, unreadable ones included. Raises TablesUnread."""
         found = await self._asked(read_of(self._place.schema), width=COLUMNS)
         rows = await run_sync(lambda: [row_of(*each) for each in found])
         versions = [row.values.get("version") for row in rows if row.table == "meta"]
@@ -82,7 +82,7 @@ class Reader:
 
 @asynccontextmanager
 async def reader(place: TablesPlace, resolver: Resolver, clock: Clock) -> AsyncIterator[Reader]:
-    """Connect for as long as the body lasts. Raises TablesUnread."""
+    """Connect while the body runs. Raises TablesUnread."""
     left: list[socket] = []
     connection = None
     try:

@@ -1,5 +1,5 @@
-"""Rows of the tables, read strictly, each by itself: one that is wrong is named, and costs no other anything. Pure
-but for passwords, which stand in files or in the environment.
+"""Rows of the tables, read strictly, each by itself: a wrong row is named, and costs no other row anything. Pure but
+for passwords, which are in files or in the environment.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .place import TablesPlace
 from .schema import LONGEST
 
 SHORTEST: Final = 1.0
-"""Seconds from run to run of a probe."""
+"""Seconds between two runs of a probe."""
 SERVERS: Final = "servers"
 _OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
 _LONGEST_KEY: Final = 512
 _SCOPES: Final = ("cluster", "group", "global")
 
 Key = tuple[str, str]
-"""A table and the key of a row in it."""
+"""A table and the key of a row."""
 
 
 @frozen
 class Row:
-    """A row as it was read. `trouble`: what its values should have been, if they cannot be read."""
+    """A row as read. `trouble`: the expected values, if they are unreadable."""
 
     table: str
     key: str
@@ -41,7 +41,7 @@ class Row:
 
 
 def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row:
-    """Read a row, whatever is in it. Its values are JSON: texts, numbers, truth values, null, and lists of them."""
+    """Read any row. Its values are JSON: texts, numbers, booleans, null, and lists of these."""
     name, known = ((each or b"")[:_LONGEST_KEY].decode("utf-8", "replace") for each in (table, key))
     if content is None or len(content) > LONGEST:
         return Row(name, known, {}, f"values of at most {LONGEST // 1024} KiB")
@@ -55,13 +55,13 @@ def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether a value holds at most a list of others, so that comparing it with another goes to no depth."""
+    """Whether a value is at most a list of plain ones, so that comparisons are never deep."""
     return not any(isinstance(each, (dict, list)) for each in (value if isinstance(value, list) else [value]))
 
 
 @frozen
 class ServerRow:
-    """A server, and what it belongs to."""
+    """A server and its cluster and group."""
 
     target: PostgresTarget
     cluster: str | None
@@ -70,7 +70,7 @@ class ServerRow:
 
 @frozen
 class ProbeRow:
-    """A scope ("server", "cluster", "group" or "global") and the name in it, and what that says of a probe."""
+    """A scope ("server", "cluster", "group" or "global") with its name, and its choice for a probe."""
 
     scope: str
     of: str | None
@@ -80,20 +80,20 @@ class ProbeRow:
 
 @frozen
 class Good:
-    """A row that makes sense, and what it means."""
+    """A valid row and its meaning."""
 
     row: Row
     meaning: ServerRow | ProbeRow
 
 
 Known = Mapping[Key, Good]
-"""The rows that hold by now, the newest good ones."""
+"""The valid rows, in their newest valid form."""
 
 
 def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Collection[str]) -> tuple[Known, list[str]]:
-    """Return the rows that hold from now on, and what is wrong with others.
+    """Return the rows that are valid now, and what is wrong with others.
 
-    Where a row is wrong, what it was before holds on. `named`: names of servers that the file has.
+    A wrong row keeps its last valid form. `named`: the names of servers in the file.
     """
     found: dict[Key, Good] = {}
     wrong: list[str] = []
@@ -124,12 +124,12 @@ def _why(error: Exception) -> str:
 
 
 def _stands(row: Row, named: Collection[str]) -> bool:
-    """Whether the same row means the same as before: not if the file has its name by now, or if it refers to a file."""
+    """Whether an unchanged row keeps its meaning. It does not if the file has its name, or if it refers to a file."""
     return row.table != SERVERS or (row.key not in named and row.values["password_file"] is None)
 
 
 def targets_of(known: Known, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
-    """Return the servers of these rows, each with the scopes that hold for it. `around`: those around all."""
+    """Return the servers of these rows, each with its scopes. `around`: the scopes around all."""
     said: dict[tuple[str, str | None], dict[str, Choice]] = {}
     for each in known.values():
         if isinstance(each.meaning, ProbeRow):

@@ -1,4 +1,4 @@
-"""The tables themselves, as SQL: how they are made, and how they are read in one statement, hence as of one instant."""
+"""The tables as SQL: how they are made, and read in one statement, hence as of one instant."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def quoted(name: str) -> str:
 
 
 def sql_of(schema: str, reader: str | None = None) -> str:
-    """Return what makes the tables. `reader`: a role that may read them."""
+    """Return SQL that makes the tables. `reader`: a role that may read them."""
     made = _MAKE.replace("{version}", str(VERSION))
     triggers = "".join(
         _TRIGGER.replace("{table}", table) for table in ("groups", "clusters", "servers", "probe_configs")
@@ -123,10 +123,10 @@ def sql_of(schema: str, reader: str | None = None) -> str:
 
 
 def read_of(schema: str) -> str:
-    """Return what reads all rows: where each stands, its key, and its values as JSON."""
+    """Return SQL that reads all rows: the table, the key, and the values as JSON."""
     return _READ.replace("{longest}", str(LONGEST)).replace("{s}", quoted(schema))
 
 
 def listen_of(schema: str) -> str:
-    """Return what has us told of changes."""
+    """Return SQL that subscribes to changes."""
     return f"LISTEN {quoted(schema)}"

@@ -44,6 +44,7 @@ READ = (
     "uptime_agent/probing",
     "uptime_agent/quorum",
     "uptime_agent/show",
+    "uptime_agent/tables",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
