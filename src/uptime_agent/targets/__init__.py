@@ -1,8 +1,7 @@
-"""Targets and how they stand: what is made of results, what history keeps, and what is known after a restart.
+"""Targets and their status: what follows from results, what history keeps, and what a restart knows.
 
-Offers `Board`, which hears the scheduler, keeps how all targets stand and tells those who subscribe (`News`), the task
-that checks a target and reports, and `Recall`, which reads history. Does not know which targets a file names, or who
-subscribes. Lives on the event loop.
+Offers `Board`, which hears the scheduler, keeps the status of all targets and tells subscribers (`News`). Also the task
+that checks a target and reports, and `Recall`, which reads history. Reads no file. Lives on the event loop.
 """
 
 from __future__ import annotations

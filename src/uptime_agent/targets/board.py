@@ -1,6 +1,6 @@
-"""The board: how all targets stand, kept from what the scheduler tells, and told on to those who subscribe.
+"""The board: the status of all targets, kept from the scheduler's events, and told to subscribers.
 
-What is shown, sent or served of targets subscribes here. None of these knows another, and the board knows none of them.
+Displays, messages and other outputs subscribe here. None of these knows another, and the board knows none of them.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from .report import Skipped, verdict_of
 from .status import TargetStatus
 
 _KEEPS_A_PAUSE: Final = {"updated", "next start set"}
-"""Words in which the scheduler tells of changes that say nothing about a pause."""
+"""The scheduler's words for changes that do not concern a pause."""
 
 
 @frozen(kw_only=True)
 class Summary:
-    """A run of the agent at its end. Lengths in seconds."""
+    """A run of the agent at its end. Times in seconds."""
 
     seconds: float
     checks: int
@@ -66,7 +66,7 @@ class Summary:
 
 
 class Board:
-    """The state of all targets. It hears the scheduler, on its loop. `clean` masks secrets in the errors of runs."""
+    """The state of all targets. It hears the scheduler on its loop. `clean` masks secrets in errors."""
 
     def __init__(self, targets: Iterable[TargetStatus], clean: Callable[[str], str] = str) -> None:
         self.targets = {target.name: target for target in targets}
@@ -75,14 +75,14 @@ class Board:
         self._left_out: Counter[str] = Counter()
         self._left_out_is_exact = True
         self._not_checked: set[str] = set()
-        """Targets whose pause has been told."""
+        """Targets whose pause was told."""
         self._in_maintenance: set[str] = set()
         self._began: float | None = None
         self._ended = 0.0
         self._cut_off: tuple[str, ...] = ()
 
     def subscribe(self, hear: Callable[[News], None]) -> None:
-        """Have `hear` called with all that happens from now on, on the loop, after those who subscribed before."""
+        """Have `hear` called with all later news, on the loop, after earlier subscribers."""
         self._subscribers.append(hear)
 
     def listen(self, event: Event) -> None:
@@ -119,7 +119,7 @@ class Board:
                 assert_never(event)
 
     def forget(self, name: str, now: float) -> None:
-        """Know no more of a target, which is not checked any more. An incident of it ends, at `now` in UTC seconds."""
+        """Forget a removed target. Its incident ends, at `now` in UTC seconds."""
         target = self.targets.pop(name, None)
         self._left_out.pop(name, None)
         self._not_checked.discard(name)
@@ -128,22 +128,22 @@ class Board:
             self._tell(Closed(target.incident, now, is_gone=True))
 
     def tell(self, news: News) -> None:
-        """Tell all who subscribe what somebody else has found out, on the loop."""
+        """Tell all subscribers news of another part, on the loop."""
         self._tell(news)
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell that a target stands as it did when an earlier process last checked it."""
+        """Tell a target's status as of an earlier process."""
         self._tell(Remembered(target))
 
     def tell_downtime(self) -> None:
-        """Tell once, and together, what was due before this process began. Later is told as it comes."""
+        """Tell once, and together, what was due before this process began. Later misses are told as they come."""
         left_out, self._left_out = self._left_out, Counter()
         if left_out:
             self._tell(LeftOutBefore(left_out.total(), len(left_out), self._left_out_is_exact))
 
     @property
     def incidents(self) -> list[Incident]:
-        """The incidents that are open, those of an earlier process included as soon as their targets are recalled."""
+        """The open incidents. Those of an earlier process appear when their targets are recalled."""
         return [target.incident for target in self.targets.values() if target.incident is not None]
 
     def summary(self) -> Summary:
@@ -181,14 +181,14 @@ class Board:
             self._tell(news)
 
     def _skipped(self, run: RunEnded) -> None:
-        """Tell once, for each time that it begins, that a target is in maintenance."""
+        """Tell the begin of each maintenance of a target once."""
         window = next((each.window for each in run.results if isinstance(each, Skipped)), None)
         if window is not None and run.job_id not in self._in_maintenance:
             self._in_maintenance.add(run.job_id)
             self._tell(NotChecked(run.job_id, f"maintenance: {window}"))
 
     def _job_changed(self, event: JobChanged) -> None:
-        """Tell that a target is checked no more, or again. What is updated while it is paused is paused as before."""
+        """Tell that a target is paused, or checked again. An update leaves a pause as it is."""
         if event.state is JobState.DISABLED:
             if event.reason not in _KEEPS_A_PAUSE:
                 self._not_checked.add(event.job_id)

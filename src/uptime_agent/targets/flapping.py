@@ -1,4 +1,4 @@
-"""A target's state: the stretch of time in which it was up, down, or changed too fast to be called either."""
+"""A target's state: a stretch of time in which it was up, down, or changed too fast to be either."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final, Literal
 from attrs import evolve, frozen
 
 THRESHOLD: Final = 3
-"""Results that a state needs before a change of them is believed, and that end a flapping if they agree."""
+"""Equal results that end a flapping, and that a state needs before a change is believed."""
 
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
 class Standing(enum.Enum):
-    """The standing that a state gives its target."""
+    """The status of a target during a state."""
 
     UP = "up"
     DOWN = "down"
@@ -28,10 +28,10 @@ Result = Literal[Standing.UP, Standing.DOWN]
 
 @frozen(kw_only=True)
 class TargetState:
-    """One state, as long as it lasts. `started_at`: UTC seconds since 1970.
+    """One state. `started_at`: UTC seconds since 1970.
 
-    `up` and `down` count all attempts. `flap_history`: the latest results of a flapping, as many as its end depends on.
-    `ends`: the state before this one, without the one before that.
+    `up` and `down` count all attempts. `flap_history`: the latest results of a flapping that decide its end. `ends`:
+    the state before this one, without its own `ends`.
     """
 
     id: str
@@ -49,17 +49,17 @@ class TargetState:
         return self.up + self.down
 
     def duration(self, now: float) -> float:
-        """Seconds that the state has lasted."""
+        """Seconds of the state so far."""
         return now - self.started_at
 
 
 def is_down(state: TargetState | None) -> bool:
-    """Whether a state says that its target is down, and not that it changes. None: there was no result yet."""
+    """Whether a state is down, and not flapping. None: no result yet."""
     return state is not None and state.status is Standing.DOWN
 
 
 def state_id(name: str, started_at: float, number: int) -> str:
-    """The id of the state of the target `name` that began then, its `number`th."""
+    """The id of a target's state that began then, its `number`th."""
     milliseconds = round(started_at * 1e6) // 1000  # of the whole microseconds that history keeps
     return f"{_NOT_PLAIN.sub('_', name)}-{milliseconds}-{number}"
 
@@ -73,10 +73,9 @@ def after(
     threshold: int = THRESHOLD,
     is_final: bool = True,
 ) -> TargetState:
-    """The state after one more result of the target `name`; None: there was no result yet.
+    """The state after one more result of the target `name`; None: there was none yet.
 
-    An attempt that is not final is counted and changes nothing else. A threshold of 0 or 1: nothing flaps, each change
-    is a new state.
+    An attempt that is not final is only counted. A threshold of 0 or 1: nothing flaps, each change is a new state.
     """
     if state is None:
         return _opened(None, status, now, name)
@@ -92,7 +91,7 @@ def after(
 
 
 def _flapped(state: TargetState, status: Result, now: float, name: str, before: int) -> TargetState:
-    """Go on with a flapping, which ends if so many results before agree with the new one."""
+    """Continue a flapping. It ends if the last `before` results agree with the new one."""
     history = (*state.flap_history, status)
     if len(history) > before and set(history[-before - 1 :]) == {status}:
         return _opened(state, status, now, name)

@@ -1,8 +1,8 @@
 """The gate: whether this machine reaches anything at all, asked when a check has failed.
 
-What fails while none of the gate's own targets answers says nothing about anybody else. They are asked at most every so
-many seconds, all at once, and the first answer will do. A failed check waits for an answer that is younger than its
-failure: an older one may be of before the network went away.
+A failure says nothing about a target while none of the gate's own targets answers. These are asked together, at most
+once in `every` seconds, and the first answer is enough. A failed check waits for an answer that is younger than its
+failure: an older one may precede the loss of the network.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _MOST_NAMED: Final = 3
 
 @frozen
 class Probe:
-    """A target by which the gate tells whether this machine is online. `name`: in words for people."""
+    """A target that shows whether this machine is online. `name`: in words for people."""
 
     name: str
     check: TargetCheck
 
 
 class Gate:
-    """A gate with these probes; without any it is always open. `every`: seconds between two rounds, at the least."""
+    """A gate with these probes; without any it is always open. `every`: the least seconds between two rounds."""
 
     def __init__(self, clock: Clock, probes: Sequence[Probe] = (), every: float = 0.0) -> None:
         self._clock = clock
@@ -42,8 +42,8 @@ class Gate:
         self.rounds = 0
 
     async def why_offline(self, began: float) -> str | None:
-        """Say that this machine is offline, or was at some time since `began`, of the monotonic clock. None: not so,
-        as far as we know.
+        """Say why this machine is offline, or was since `began` of the monotonic clock. None: it was not, as far as
+        known.
         """
         if not self._probes:
             return None

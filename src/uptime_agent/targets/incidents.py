@@ -1,8 +1,8 @@
-"""Incidents: the stretches of time in which a target is not well that a person should hear of, each once.
+"""Incidents: stretches of time in which a target is not well, each told once.
 
-An incident begins with a final result that is down, and ends with the state in which its target is up again. What lies
-between, a flapping that becomes an outage or the other way round, is one incident. It bears the id of the state with
-which it began. Both stand in history, so it is the same one after a restart.
+An incident begins with a final result that is down, and ends with the state in which its target is up again. A flapping
+that becomes an outage, or the reverse, is one incident. It has the id of its first state. Both are in history, so a
+restart knows it as the same.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .flapping import Result, Standing, TargetState
 FLAPPING: Final = "flapping"
 
 LONGEST_ERROR: Final = 200
-"""Characters of an error that an incident keeps."""
+"""Characters of its error."""
 
 
 @frozen
 class Incident:
-    """A target is down or flaps, which `status` says as it is by its latest check. `began`: UTC seconds since 1970.
-    `error`: what was wrong when it began.
+    """A target is down or flaps, which `status` says as of its latest check. `began`: UTC seconds since 1970. `error`:
+    at its beginning.
 
-    `id`: of the target's state then (`state_id`), the same after a restart. `cause`: the target above that is down;
-    None: there is none. `members`: how many other targets it stands for. `is_group`: `target` is a group of targets.
+    `id`: of the target's state then (`state_id`), the same after a restart. `cause`: the parent that is down; None:
+    none. `members`: the other targets that it covers. `is_group`: `target` is a group.
     """
 
     id: str
@@ -41,16 +41,16 @@ class Incident:
 
 @frozen
 class Opened:
-    """An incident has begun, and goes on."""
+    """An incident has begun and is open."""
 
     incident: Incident
 
 
 @frozen
 class Closed:
-    """An incident has ended, at `ended` in UTC seconds since 1970. `error`: what is still not as it should be.
+    """An incident has ended, at `ended` in UTC seconds since 1970. `error`: trouble that is left.
 
-    `is_gone`: nobody looks any more, so nobody knows whether it is up.
+    `is_gone`: the target is no longer checked, so it may still be down.
     """
 
     incident: Incident
@@ -69,10 +69,9 @@ def incident_after(
     error: str | None,
     is_excused: bool = False,
 ) -> Incident | None:
-    """The incident of a target after a final result that led to `state`. None: there is none.
+    """The incident of a target after a final result that led to `state`. None: none.
 
-    `is_excused`: there is a reason that nobody need be told: then none begins, and one
-    that goes on goes on.
+    `is_excused`: no message is needed: no incident begins, but an open one continues.
     """
     if state.status is Standing.UP:
         return None
@@ -92,7 +91,7 @@ def incident_after(
 
 
 def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
-    """The incident with the word for its target's state. One that was down, up, and is down again has begun to flap."""
+    """The incident with the word for its target's state. A target that was down, up, and down again flaps."""
     if state.status is Standing.DOWN:
         status: Status | Literal["flapping"] = Status.DOWN
     elif state.flap_history[-1] is Standing.DOWN and Standing.UP in state.flap_history:
@@ -103,7 +102,7 @@ def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
 
 
 def news_of(before: Incident | None, after: Incident | None, now: float, error: str | None) -> list[Opened | Closed]:
-    """The news there are when the one has become the other at `now`."""
+    """The news of the change from `before` to `after` at `now`."""
     if (None if before is None else before.id) == (None if after is None else after.id):
         return []
     closed = [] if before is None else [Closed(before, now, error)]

@@ -1,4 +1,4 @@
-"""Maintenance: windows of time in which targets are not checked, and nobody is told of them."""
+"""Maintenance: windows of time in which targets are not checked and no messages about them are sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Planned:
 
 @define
 class _Watched:
-    """A window, whether it is open, and from when to when that has been found out."""
+    """A window, whether it is open, and the times for which that is known."""
 
     planned: Planned
     is_open: bool = False
@@ -41,7 +41,7 @@ class _Watched:
 
 @define
 class Maintenance:
-    """All windows. An instant is asked about for one target; answers are kept until a window opens or closes."""
+    """All windows. Answers are kept until a window opens or closes."""
 
     planned: tuple[Planned, ...] = field(default=(), converter=tuple)
     _of: dict[str, list[_Watched]] = field(init=False, factory=dict)
@@ -50,7 +50,7 @@ class Maintenance:
         self.plan(self.planned)
 
     def plan(self, windows: Iterable[Planned]) -> None:
-        """Let there be these windows from now on, and no others."""
+        """Use these windows and no others."""
         self.planned = tuple(windows)
         self._of.clear()
         for planned in self.planned:
@@ -59,7 +59,7 @@ class Maintenance:
                 self._of.setdefault(name, []).append(watched)
 
     def window_at(self, target: str, instant: float) -> str | None:
-        """The name of the first window that is open for a target at an instant, in UTC seconds. None: there is none."""
+        """The name of the first window that is open for a target at an instant, in UTC seconds. None: none."""
         windows = self._of.get(target)
         if windows is None:
             return None

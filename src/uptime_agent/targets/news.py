@@ -1,4 +1,4 @@
-"""News of targets, as values: what the board tells those who subscribe to it."""
+"""News of targets, as values: what the board tells its subscribers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .status import TargetStatus
 
 @frozen
 class Checked:
-    """A target has a new verdict, `target.last`. `is_change`: its status is another one than before."""
+    """A target has a new verdict, `target.last`. `is_change`: its status has changed."""
 
     target: TargetStatus
     is_change: bool
@@ -36,15 +36,15 @@ class Checked:
 
 @frozen
 class Remembered:
-    """A target stands as it did when an earlier process last checked it: `target.last`."""
+    """A target's status is as of an earlier process: `target.last`."""
 
     target: TargetStatus
 
 
 @frozen
 class GroupRecalled:
-    """A group of targets stands so by what earlier processes have left: `incident` is open; None: none is. `since`:
-    UTC seconds at which that was last known to have changed, if it has.
+    """The status of a group as of earlier processes: `incident` is the open one; None: none. `since`: UTC seconds of
+    its last known change, if any.
     """
 
     name: str
@@ -54,7 +54,7 @@ class GroupRecalled:
 
 @frozen
 class LeftOut:
-    """Checks of a target did not take place."""
+    """Checks of a target were missed."""
 
     target: TargetStatus
     missed: RunMissed
@@ -62,7 +62,7 @@ class LeftOut:
 
 @frozen
 class LeftOutBefore:
-    """So many checks of so many targets were due while no agent ran. Not `is_exact`: there may have been more."""
+    """A number of checks of some targets were due while no agent ran. Not `is_exact`: there may be more."""
 
     checks: int
     targets: int
@@ -71,7 +71,7 @@ class LeftOutBefore:
 
 @frozen
 class NotChecked:
-    """A target is not checked from now on, for that reason."""
+    """A target is no longer checked, for that reason."""
 
     name: str
     reason: str | None
@@ -79,13 +79,13 @@ class NotChecked:
 
 @frozen
 class CheckedAgain:
-    """A target is checked again that was not."""
+    """A target is checked again."""
 
     name: str
 
 
 Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
-"""Events of the scheduler that concern the agent itself, passed on as they are."""
+"""Events of the scheduler about the agent itself, passed on unchanged."""
 
 Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentLost | SkewTooLarge | SkewEnded
 """Events of the scheduler that say why nothing, or not everything, is checked."""

@@ -1,6 +1,6 @@
-"""Reports read again: a target is put together from what history keeps of its checks.
+"""Reports read again: a target is restored from the history of its checks.
 
-Others may have written them: of a report that makes no sense nothing is taken, and its texts may be anything.
+Other programs may have written them: a report that makes no sense is ignored, and texts may be anything.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from scheduler import Record
 
 LARGEST: Final = 10**12
-"""The largest number that makes sense in a report, as a count or as seconds."""
+"""The largest sensible number in a report, as a count or as seconds."""
 
 MOST: Final = 100
-"""Results, phases and flaps that are read of one report, which others may have written."""
+"""Results, phases and flaps that are read of one report."""
 
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def skipped_for(record: Record) -> str | None:
-    """The name of the maintenance window for which a check did not take place. None: it did, or not for that."""
+    """The maintenance window for which a check was skipped. None: it was not."""
     name = record.result.get("skipped") if isinstance(record.result, dict) else None
     return wording.printable(name) if isinstance(name, str) else None
 
 
 def verdict_of_record(record: Record) -> Verdict | None:
-    """The verdict of a record on its target. None: it says nothing, or nothing that can be read.
+    """The verdict of a record on its target. None: it has none, or an unreadable one.
 
-    Others may have written it: its numbers are such as we write, its texts may be anything, see `told`.
+    Other programs may have written it: its numbers are valid, its texts may be anything, see `told`.
     """
     if record.outcome is None:
         return None
@@ -57,7 +57,7 @@ def verdict_of_record(record: Record) -> Verdict | None:
 
 
 def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
-    """The verdict of a record, to be shown: `clean` has masked secrets in its texts, and they move no cursor."""
+    """The verdict of a record for display: `clean` has masked secrets in its texts, and they move no cursor."""
 
     def text(found: str | None) -> str | None:
         return None if found is None else wording.printable(clean(found))
@@ -84,7 +84,7 @@ def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
 
 
 def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
-    """Let the target stand as it did after these records, latest first. False: none of them says how."""
+    """Restore the target from these records, latest first. False: none of them has its status."""
     records = _up_to_newest(records)
     for place, record in enumerate(records):
         if _take_up(target, record, clean):
@@ -100,9 +100,9 @@ def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[st
 
 
 def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
-    """The records without those at the beginning that are older than one behind them: the clock was set back since.
+    """The records without those at the beginning that are older than a later one: the clock was set back since.
 
-    Each report counts the verdicts before it, so these counts say which was written last, whatever the clock said.
+    Each report counts the verdicts before it, so the counts show which is newest, whatever the clock.
     """
     counts = [_verdicts_before(record) for record in records]
     first = next((place for place, count in enumerate(counts) if count is not None), None)
@@ -113,7 +113,7 @@ def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def _verdicts_before(record: Record) -> int | None:
-    """How many verdicts there were before the check of a record. None: it has no report that can be read."""
+    """The number of verdicts before a record's check. None: it has no readable report."""
     try:
         counts: Mapping[str, Any] = record.result["before"]["counts"]  # type: ignore[index]
         return sum([_count(count) for count in counts.values()])
@@ -122,7 +122,7 @@ def _verdicts_before(record: Record) -> int | None:
 
 
 def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) -> bool:
-    """Put the target where it stood before that record, if it says where that was."""
+    """Set the target's state to that before the record, if it says so."""
     if not isinstance(record.result, dict):
         return False
     if verdict_of_record(record) is None and skipped_for(record) is None:
@@ -164,7 +164,7 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
 
 
 def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
-    """The past that groups need of a target, which stands as it did after these records, latest first."""
+    """The past that groups need of a target restored from these records, latest first."""
     ended = _run_of(records[0]).ended.timestamp()
     stood = [Stood(ended, is_down(target.state), target.is_excused)]
     marks: dict[str, Marked] = {}
@@ -181,7 +181,7 @@ def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
 
 
 def _stood_before(record: Record) -> Stood | None:
-    """How a target stood before the check of a record. None: it does not say so in a way that makes sense."""
+    """A target's status before a record's check. None: it says none that makes sense."""
     try:
         before: Mapping[str, Any] = record.result["before"]  # type: ignore[index]
         state = before["state"]
@@ -192,7 +192,7 @@ def _stood_before(record: Record) -> Stood | None:
 
 
 def _speaks_of_all_groups(record: Record) -> bool:
-    """Whether the report of a record has marks of all groups that the target was in."""
+    """Whether a report has marks of all the target's groups."""
     try:
         before: Mapping[str, Any] = record.result["before"]  # type: ignore[index]
         return before.get("has_more_groups") is not True
@@ -201,7 +201,7 @@ def _speaks_of_all_groups(record: Record) -> bool:
 
 
 def _marks_of(record: Record) -> Mapping[str, tuple[int, float | None]]:
-    """How groups stood before a check, as far as its report says so in a way that makes sense."""
+    """The states of groups before a check, as far as its report is sensible."""
     try:
         found: Mapping[str, Any] = record.result["before"].get("groups", {})  # type: ignore[index]
         return {

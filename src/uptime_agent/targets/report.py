@@ -1,7 +1,7 @@
 """Reports: what history keeps of a check, as JSON.
 
-A report holds what the check found, and where its target stood before it. So the last report alone, with what has
-happened since, says how the target stands: nothing has to be counted from the beginning.
+A report has the check's findings and the target's state before. So the last report alone, with later events, gives the
+target's state: nothing is counted from the beginning.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import TargetStatus, Verdict, counted, fold, in_doubt, unreachable, verdict_without_results
 
 LONGEST: Final = 2_000
-"""Characters of a report. A store keeps 2,048 of a result, and nothing of a longer one."""
+"""Characters of a report. A store keeps results of up to 2,048, and none of a longer one."""
 
 
 class Report(dict[str, Any]):
-    """The report of a run: plain values, as JSON keeps them in history, and beside these its `verdict`, which ends
-    with the process.
-    """
+    """The report of a run: plain values for history, and its `verdict`, which ends with the process."""
 
     def __init__(self, values: Mapping[str, Any], verdict: Verdict) -> None:
         super().__init__(values)
@@ -40,10 +38,10 @@ def report_of(
     cause: str | None = None,
     asks: Sequence[str] = (),
 ) -> Report:
-    """Report a check with these results of a target that stood so: as much as there is room for.
+    """Report a check with these results, of a target in that state, as far as there is room.
 
-    `doubt`: why they say nothing about it; None: they do. `cause`: the target above it that is down.
-    `asks`: those above it of which nobody knows yet whether they are.
+    `doubt`: why they say nothing about it; None: they do. `cause`: the parent that is down. `asks`: parents of which
+    that is unknown.
     """
     found = fold(results, before.need) if before.quorum is None else counted(results, before.quorum)
     if doubt is not None:
@@ -60,7 +58,7 @@ def report_of(
 
 
 class Skipped(dict[str, Any]):
-    """The record of a check that did not take place because of the maintenance window `window`."""
+    """The record of a check that the maintenance window `window` skipped."""
 
     def __init__(self, window: str, before: TargetStatus) -> None:
         super().__init__(skipped=_short(window), before=_standing(before))
@@ -68,7 +66,7 @@ class Skipped(dict[str, Any]):
 
 
 def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
-    """The verdict of a run on its target. None: it was cut off and says nothing. `clean` masks secrets."""
+    """The verdict of a run on its target. None: it was cut off. `clean` masks secrets."""
     if run.outcome is not Outcome.SUCCEEDED:
         return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
     for each in run.results:
@@ -136,7 +134,7 @@ def _incident(incident: Incident) -> dict[str, Any]:
 
 
 def _short(error: str) -> str:
-    """As much of an error as has room beside all the rest, however it is written in JSON."""
+    """The part of an error that has room next to the rest, however it is escaped in JSON."""
     while len(json.dumps(error)) > LONGEST_ERROR:
         error = error[: len(error) * 3 // 4]
     return error

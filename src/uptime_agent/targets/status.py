@@ -1,4 +1,4 @@
-"""The status of a target: the results of one run folded into a verdict, and the verdicts over time."""
+"""The status of a target: the results of one run become a verdict, and verdicts a state over time."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from .flapping import Result, Standing, TargetState, after
 from .incidents import FLAPPING, Incident, incident_after
 
 MOST_WAITED: Final = 5
-"""Checks of a target that are left undecided while those above it are not checked, which cannot be asked."""
+"""Checks of a target that stay undecided for parents that cannot be asked."""
 
 
 @frozen(kw_only=True)
 class Verdict:
-    """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last that all addresses had.
+    """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last for all addresses.
 
-    `earlier`: how many attempts before that were runs of their own. Not `is_final`: the next attempt decides. `cause`:
-    the target above that is down, by which this one is unreachable. `asks`: targets above of which that is to be found
-    out before the next attempt.
+    `earlier`: attempts before that in runs of their own. Not `is_final`: the next attempt decides. `cause`: the parent
+    that is down and makes it unreachable. `asks`: parents that must be checked before the next attempt.
     """
 
     status: Status
@@ -43,12 +42,12 @@ class Verdict:
 
     @property
     def is_up(self) -> bool:
-        """Whether the target has answered as it should, if slowly."""
+        """Whether the target has answered as expected, even if slowly."""
         return self.status in (Status.UP, Status.DEGRADED)
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
-    """The verdict of a run without results, which did not end well or were not kept. None: it says nothing."""
+    """The verdict of a run without results, which failed or kept none. None: it says nothing."""
     match outcome:
         case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
             return None
@@ -63,7 +62,7 @@ def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | No
 def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
     """Fold results into a verdict. All up: up. Fewer than `need` up: down; None: it needs all. In between: degraded.
 
-    Addresses that are unknown do not count, unless there are no others, or they are what it lacks: then it is unknown.
+    Unknown addresses do not count, unless there are no others or they would decide: then it is unknown.
     """
     known = [each for each in results if each.status is not Status.UNKNOWN]
     attempt = min((each.attempt for each in known or results), default=1)
@@ -81,7 +80,7 @@ def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
 
 
 def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> tuple[Status, str | None]:
-    """The status of a target by the results that count. If too few are up for what it needs, the second says so."""
+    """The status of a target by the known results. If too few are up for its need, the text says so."""
     statuses = {each.status for each in known}
     well = sum(each.status is not Status.DOWN for each in known)
     if well == 0 or well >= (len(known) if need is None else need):
@@ -92,20 +91,20 @@ def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> t
 
 
 def counted(votes: Sequence[CheckResult], quorum: Quorum) -> Verdict:
-    """The verdict of agents that have checked a target at one instant. Their names stand as addresses."""
+    """The verdict of nodes that have checked a target at one instant. Their names stand for addresses."""
     status, error = decide(votes, quorum)
     latency = max((each.latency for each in votes if each.latency is not None), default=None)
     return Verdict(status=status, error=error, latency=latency, results=tuple(votes))
 
 
 def in_doubt(verdict: Verdict, why: str) -> Verdict:
-    """The verdict of a run that says nothing about its target, for that reason, whatever it has found."""
+    """The verdict of a run that says nothing about its target, for that reason."""
     found = verdict.status.value if verdict.error is None else verdict.error
     return evolve(verdict, status=Status.UNKNOWN, error=f"{why}; found: {found}", attempt=1)
 
 
 def unreachable(verdict: Verdict, cause: str) -> Verdict:
-    """The verdict of a run on a target that could not be reached, because one above it is down."""
+    """The verdict of a run on a target whose parent is down."""
     return evolve(verdict, cause=cause, error=f"unreachable by {cause}: {verdict.error or verdict.status.value}")
 
 
@@ -119,14 +118,14 @@ def _error(results: Sequence[CheckResult], status: Status) -> str | None:
 
 
 Marks = Mapping[str, tuple[int, float | None] | None]
-"""How all groups of a target stand, for a report: by a short name of each how often it has been down, and since when it
-is. None: its past is not known yet.
+"""The state of a target's groups, for a report: outages by short name, and since when it is down. None: its past is
+unknown.
 """
 
 
 @frozen
 class Stood:
-    """How a target stood after a check that ended `at`, in UTC seconds. `is_excused`: one above it was to blame."""
+    """A target's state after a check that ended `at`, in UTC seconds. `is_excused`: a parent was the cause."""
 
     at: float
     is_down: bool
@@ -144,19 +143,19 @@ class Marked:
 
 @frozen
 class Recalled:
-    """The past of a target, as far as its groups need it. `stood`: after each of its last reports of an earlier
-    process, the latest first, and before them all. `marks`: the latest about each group, by its short name.
+    """The past of a target for its groups. `stood`: after each of its last reports of an earlier process, latest first,
+    and before all of them. `marks`: the latest of each group, by short name.
     """
 
     stood: tuple[Stood, ...]
     marks: Mapping[str, Marked]
 
     def without(self, group: str) -> Recalled:
-        """The past without what its reports say of a group, which has gone."""
+        """The past without the marks of a removed group."""
         return evolve(self, marks={key: mark for key, mark in self.marks.items() if key != group})
 
     def stood_at(self, instant: float) -> Stood:
-        """How it stood then, as far as its reports go back."""
+        """Its state then, as far as its reports go back."""
         return next((each for each in self.stood if each.at <= instant), self.stood[-1])
 
 
@@ -164,17 +163,15 @@ class Recalled:
 class TargetStatus:
     """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
 
-    `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
-    `incident`: the one that is open, after a restart too. `below`: asked how many others an incident of it stands for.
-    `is_excused`: whether one above it is to blame, by its last verdict that says anything. `marks`: asked how its
-    groups stand; None: it is in none.
-    `is_verified`: False if its certificate is not looked at. `grace`: seconds by which a check may begin late and still
-    say something. `retry_interval`: seconds from one attempt to the next, which is a run of its own; 0: all attempts
-    are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
-    far of which none was final. `need`: how many of its addresses must be up; None: all.
-    `quorum`: how agents decide how it stands; None: one does. `patience`: seconds after it is due in which they have
-    voted. `waits`: whether some above it are checked at their own instants only, for which it waits. `past`: how it
-    stood when. `holds`: seconds for which a check that has ended then says how it stands.
+    `remembered`: verdicts of earlier processes. `missed` and `lateness_max`: of this process. `incident`: the open one,
+    after a restart too. `below`: counts the targets that its incident covers. `is_excused`: whether a parent is the
+    cause, by its last verdict. `marks`: the state of its groups; None: it is in none. `is_verified`: False if its
+    certificate is ignored. `grace`: seconds by which a check may begin late and still count. `retry_interval`: seconds
+    between attempts, each a run of its own; 0: all attempts are in one run. `failing_interval`: seconds between checks
+    while it is not well; None: as ever. `tried`: attempts so far without a final one. `need`: addresses that must be
+    up; None: all. `quorum`: how nodes decide its status; None: one node does. `patience`: seconds after it is due until
+    they have voted. `waits`: whether it waits for parents with their own instants. `past`: its state over time.
+    `holds`: seconds for which a check that has ended is valid.
     """
 
     name: str
@@ -217,48 +214,47 @@ class TargetStatus:
 
     @property
     def checks_now(self) -> int:
-        """Verdicts that this process has found."""
+        """Verdicts of this process."""
         return self.checks - self.remembered
 
     @property
     def is_well(self) -> bool:
-        """Whether it is not known to be down or to flap."""
+        """Whether it is not known to be down or flapping."""
         return self.state is None or self.state.status is Standing.UP
 
     @property
     def is_flapping(self) -> bool:
-        """Whether an incident of it is open in which it was up again, and down after that."""
+        """Whether its open incident includes a recovery and another outage."""
         return self.incident is not None and self.incident.status == FLAPPING
 
     @property
     def state_since(self) -> float | None:
-        """Since when its state is what it is, in UTC seconds: if it is up, that ended its last incident."""
+        """When its state began, in UTC seconds: if it is up, the end of its last incident."""
         return None if self.state is None else self.state.started_at
 
     def begin_anew(self) -> None:
-        """Stand as one that was never checked. What was found of it so far stays counted."""
+        """Become a target that was never checked. Its counts stay."""
         self.state = self.incident = self.status = self.previous = self.since = self.recalled = None
         self.tried, self.is_excused = 0, False
 
     def leave(self) -> None:
-        """Be known to another agent, and not here: as one of whom nothing has been read."""
+        """Become unknown here, as another node has it."""
         self.begin_anew()
         self.last = self.last_run = self.past = None
         self.counts, self.changes, self.remembered, self.lateness_max = Counter(), 0, 0, 0.0
 
     def last_detail(self) -> Detail:
-        """Return the detail of the last result, of whichever process."""
+        """Return the detail of the last result, of any process."""
         return {} if self.last is None or not self.last.results else self.last.results[0].detail
 
     def attempts(self) -> int:
-        """Attempts that the next run has: one, if the target is known not to be well, or if each is a run."""
+        """Attempts of the next run: one if the target is known not to be well. One also if each attempt is a run."""
         return self.max_attempts if self.is_well and not self.retry_interval and not self.tried else 1
 
     def as_attempt(self, verdict: Verdict, asks: Sequence[str] = ()) -> Verdict:
-        """The verdict of a run in its place among the attempts that are runs of their own.
+        """The verdict of a run as one of several attempts in runs of their own.
 
-        `asks`: targets above this one that have not been checked since. If it would be down now, there is one more
-        attempt, after theirs.
+        `asks`: parents that were not checked since. If it would be down now, one more attempt follows theirs.
         """
         is_down = verdict.status is Status.DOWN
         if verdict.status is Status.UNKNOWN or not (self.tried or self.retry_interval or (asks and is_down)):
@@ -276,9 +272,9 @@ class TargetStatus:
         return evolve(verdict, attempt=earlier + 1, earlier=earlier)
 
     def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
-        """Take a verdict in. True: the status is another one now, the first included.
+        """Take in a verdict. True: the status has changed, or is the first.
 
-        `began`: when this process began to check. What was due before that is late through it from then on only.
+        `began`: when this process began to check. Lateness of earlier ticks counts from then.
         """
         self.last, self.last_run = verdict, run
         self.counts[verdict.status] += 1
@@ -296,7 +292,7 @@ class TargetStatus:
         return True
 
     def _move(self, verdict: Verdict, now: float) -> None:
-        """Move the state on by a verdict. Attempts before the last were down, or there would have been no other."""
+        """Update the state by a verdict. Attempts before the last were down, or there would be no other."""
         for _ in range(verdict.attempt - verdict.earlier - verdict.is_final):
             self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)

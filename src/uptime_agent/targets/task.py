@@ -1,4 +1,4 @@
-"""The one task that all jobs of the agent run: check the target of that name."""
+"""The one task of all jobs of the agent: check the target of that name."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .report import Report, Skipped, report_of
 from .status import TargetStatus, fold, in_doubt
 
 Cause = Callable[[str, float], str | None]
-"""Which target above the one of that name is down, or was since that instant in UTC seconds."""
+"""The parent of that target that is down, or was since that instant in UTC seconds."""
 
 Asks = Callable[[str, float], Sequence[str]]
-"""Which targets above the one of that name have not been checked since that instant in UTC seconds."""
+"""The parents of that target that were not checked since that instant in UTC seconds."""
 
 Look = Callable[[str], Awaitable[str | None]]
-"""Finds out how the targets above the one of that name stand, and says why that cannot be known. None: it is."""
+"""Finds out the status of that target's parents. Returns why it is unknown; None: it is known."""
 
 TASK: Final = "check"
 """The name of the task, and the tag of the agent's jobs."""
@@ -33,7 +33,7 @@ TASK: Final = "check"
 
 @frozen
 class _About:
-    """Knowledge that the runs of a task share, beside their targets."""
+    """Objects that the runs of a task share, besides their targets."""
 
     clock: Clock
     gate: Gate
@@ -44,16 +44,16 @@ class _About:
 
 
 async def _see(_name: str) -> None:
-    """See all targets at any time: they are here."""
+    """Do nothing: the parents of all targets are known here."""
 
 
 class CheckTask:
-    """The task: it finds a target's check by its name, and makes a report for history of what that finds.
+    """The task: it finds a target's check by name, and makes a report for history of its result.
 
-    `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
-    `cause`, `asks`: answer which targets above one are down, or may be. `look`: awaited before they are asked about one
-    that is down, if some of them may be elsewhere. `maintenance`: None: there is none. What began
-    before a window and ends in it is not counted either. `poll`: over which agents vote; None: there is nobody else.
+    `recall`: awaited before a check, for the target's past. `gate`: None: we are online. `cause`, `asks`: the parents
+    that are down, or may be. `look`: awaited before these, if a target is down and its parents may be on other nodes.
+    `maintenance`: None: none. A check that ends within a window is not counted either. `poll`: for votes of nodes;
+    None: there are no other nodes.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class CheckTask:
         self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks, look)
 
     async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
-        """Check the target of that name. None: there is no such target any more."""
+        """Check that target. None: it no longer exists."""
         check = self._checks.get(name)
         if check is None:
             return None
@@ -92,7 +92,7 @@ class CheckTask:
         return await _checked(check, ending)
 
     async def vote(self, name: str) -> Report | Skipped | list[Subtask] | None:
-        """Check the target of that name if we are one of the agents that are asked, and tell the others."""
+        """Check that target if our vote is asked for, and send it."""
         target = self._targets.get(name)
         if (
             target is None
@@ -105,7 +105,7 @@ class CheckTask:
 
 
 async def _checked(check: TargetCheck | StepsRun, ending: _Reports) -> Report | Skipped | list[Subtask] | None:
-    """Check, and let `ending` report it, here or once its subtasks have ended."""
+    """Check, and let `ending` report it, here or after its subtasks."""
     found = await check.run()
     if isinstance(found, CheckResult):
         return await ending.report([found])
@@ -113,7 +113,7 @@ async def _checked(check: TargetCheck | StepsRun, ending: _Reports) -> Report | 
 
 
 class _Began:
-    """A run that has begun now."""
+    """A run that begins now."""
 
     def __init__(self, target: TargetStatus, about: _About) -> None:
         self._target = target
@@ -123,14 +123,14 @@ class _Began:
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
     async def _doubt(self, results: Sequence[CheckResult]) -> str | None:
-        """Why these results say nothing: it began too late, or has failed while we are offline. None: they do."""
+        """Why these results say nothing: the run began too late, or failed while we are offline. None: they count."""
         if self._late is None and any(each.status is Status.DOWN for each in results):
             return await self._about.gate.why_offline(self._began)
         return self._late
 
 
 class _Ending(_Began):
-    """A run that has begun now, and its report once its results are there."""
+    """A run that begins now, and its report once its results are there."""
 
     def skipped(self) -> Skipped | None:
         """The record of the run if there is maintenance now. None: there is none."""
@@ -143,24 +143,24 @@ class _Ending(_Began):
         return self.skipped() or self._report(results, doubt or await self._look(results))
 
     async def counted(self, votes: Sequence[CheckResult]) -> Report | Skipped:
-        """Report what agents have found. Each of them has said itself whether it was late, or offline."""
+        """Report what nodes have found. Each has said itself whether it was late, or offline."""
         return self.skipped() or self._report(votes, await self._look(votes))
 
     async def _look(self, results: Sequence[CheckResult]) -> str | None:
-        """Find out how those above stand, if that matters. Why nobody knows; None: it is known."""
+        """Find out the parents' status, if that matters. Returns why it is unknown; None: it is known."""
         if any(each.status is Status.DOWN for each in results):
             return await self._about.look(self._target.name)
         return None
 
     def _report(self, results: Sequence[CheckResult], doubt: str | None) -> Report:
         name, began, about = self._target.name, self._began_at, self._about
-        now = about.clock.wall()  # whoever is in maintenance will not be checked however it is asked
+        now = about.clock.wall()  # a target in maintenance is not checked in any case
         asks = [each for each in about.asks(name, began) if about.maintenance.window_at(each, now) is None]
         return report_of(results, self._target, doubt, about.cause(name, began), asks)
 
 
 class _Voting(_Began):
-    """A run that has begun now, and our vote on its target once its results are there."""
+    """A run that begins now, and our vote once its results are there."""
 
     def __init__(self, target: TargetStatus, about: _About, poll: Poll) -> None:
         super().__init__(target, about)
@@ -175,14 +175,14 @@ class _Voting(_Began):
 
 
 class _Reports(Protocol):
-    """A run that is told its results."""
+    """A run that takes its results."""
 
     async def report(self, results: Sequence[CheckResult]) -> Report | Skipped | None:
-        """Make of them what is to be kept."""
+        """Make the record of them."""
 
 
 class _Together:
-    """The results of all addresses of a target, wherever they lead. The last one that comes makes the report."""
+    """The results of all addresses of a target, wherever they lead. The last result makes the report."""
 
     def __init__(self, ending: _Reports, count: int) -> None:
         self._ending = ending

@@ -45,6 +45,7 @@ READ = (
     "uptime_agent/quorum",
     "uptime_agent/show",
     "uptime_agent/tables",
+    "uptime_agent/targets",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
