@@ -96,7 +96,7 @@ class DatagramConformance(KindConformance):
     async def test_a_flood_of_garbage_makes_no_target_down(
         self, make: Make, replies: Replies, attempt: MakeAttempt
     ) -> None:
-        """Anybody may send it under the target's address: it is passed over, and the answer after it counts."""
+        """Senders can forge the target's address: garbage is passed over, and the answer after it counts."""
         questions: list[bytes] = []
 
         def a_flood_first(data: bytes) -> Iterator[bytes]:
@@ -111,7 +111,7 @@ class DatagramConformance(KindConformance):
     async def test_an_answer_from_elsewhere_is_not_taken(
         self, make: Make, replies: Replies, attempt: MakeAttempt
     ) -> None:
-        """Anybody can send datagrams: only those of the address and port that were asked count."""
+        """Senders can forge datagrams: only those from the address and port that were asked count."""
         async with (
             await anyio.create_udp_socket(family=socket.AF_INET, local_host="127.0.0.1") as stranger,
             await anyio.create_udp_socket(family=socket.AF_INET, local_host="127.0.0.1") as server,

@@ -72,7 +72,7 @@ class KindConformance:
         return lambda address="127.0.0.1": Attempt(address, Stopwatch(SystemClock()), PATIENCE)
 
     def test_the_examples_have_each_option(self, kind: Kind, examples: Examples) -> None:
-        """An option without an example is not tested by anything here, and one that is unknown by nobody."""
+        """An option without an example is tested by nothing here, and an unknown one by no suite at all."""
         assert {key for each in examples for key in each} == set(kind.options)
 
     def test_a_check_is_a_value(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:

@@ -112,7 +112,7 @@ def port_of(opened: TypedAttributeProvider) -> int:
 
 @contextmanager
 def refusing(kind: socket.SocketKind) -> Iterator[int]:
-    """Hold a port on which nobody listens: a free one could be given to another program meanwhile."""
+    """Hold a port without a listener: a free port could be given to another program meanwhile."""
     with socket.socket(socket.AF_INET, kind) as held:
         held.bind(("127.0.0.1", 0))
         if kind is socket.SOCK_DGRAM:

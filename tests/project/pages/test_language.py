@@ -46,6 +46,7 @@ READ = (
     "uptime_agent/show",
     "uptime_agent/tables",
     "uptime_agent/targets",
+    "uptime_agent/testing",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
