@@ -1,8 +1,7 @@
-"""Text that comes from outside or goes to people: URLs, secrets in them, and words for numbers, lengths and instants.
+"""Text that comes from outside or goes to people: URLs, their secrets, and words for numbers, times and instants.
 
-Offers `Url` and what reads one, `Redactor`, which masks secrets in all that is shown or logged, `wording`, and the next
-starts of a schedule in words. Knows no target and no check, only text and values: who has secrets, and where they are
-shown, is said by others. Pure: may be called on any thread, as logging does.
+Offers `Url` and its parser, `Redactor`, which masks secrets in everything shown or logged, `wording`, and the next
+starts of a schedule in words. Knows no target or check. Pure: any thread, as logging does.
 """
 
 from __future__ import annotations

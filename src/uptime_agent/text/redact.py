@@ -1,4 +1,4 @@
-"""Redaction: secrets are kept out of all that is shown or logged."""
+"""Redaction: secrets are kept out of everything that is shown or logged."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these too from now on. What was secret stays so."""
+        """Mask these too from now on. Known secrets stay masked."""
         self._known |= {each for each in secrets if len(each) >= _SHORTEST}
         self._as_given = sorted(self._known)
         spelt = {spelling(each).text for each in self._known}
         self._spellings = sorted(each for each in spelt if len(each) >= _SHORTEST)
 
     def clean(self, text: str) -> str:
-        """The text with each secret masked, in whatever spelling it stands there."""
+        """The text with each secret masked, in any spelling."""
         spans = [span for secret in self._as_given for span in _places(secret, text)]
         if self._spellings:
             found = spelling(text)
@@ -54,7 +54,7 @@ def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _masked(text: str, spans: list[tuple[int, int]]) -> str:
-    """Mask the text within these spans; those that overlap are one."""
+    """Mask the text within these spans, joining overlapping ones."""
     parts: list[str] = []
     end = 0
     for start, stop in sorted(spans):
@@ -65,9 +65,9 @@ def _masked(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats log records without secrets, tracebacks included, and with nothing that could move a cursor.
+    """Formats log records without secrets, tracebacks included, and without anything that moves a cursor.
 
-    A record is a line, whatever stands in its message; lines of a traceback follow it, and begin with blanks.
+    A record is one line; lines of a traceback follow it, and begin with blanks.
     """
 
     def __init__(self, redactor: Redactor, fmt: str) -> None:
@@ -75,7 +75,7 @@ class RedactingFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record, and not as another handler may have done it before: logging keeps that text."""
+        """Format a record again, whatever another handler made of it: logging keeps that text."""
         record.exc_text = None
         return super().format(record)
 
@@ -84,11 +84,11 @@ class RedactingFormatter(logging.Formatter):
         return wording.harmless(self._shown(super().formatMessage(record)))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """Format a traceback on lines that cannot be taken for records."""
+        """Format a traceback on lines that cannot be mistaken for records."""
         return _indented(self._shown(super().formatException(ei)))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
-        """Format where a call came from on lines that cannot be taken for records."""
+        """Format a stack on lines that cannot be mistaken for records."""
         return _indented(self._shown(super().formatStack(stack_info)))
 
     def _shown(self, text: str) -> str:
@@ -101,7 +101,7 @@ def _indented(text: str) -> str:
 
 
 def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
-    """Secrets of a request: credentials, whole and in parts, and in the form in which they are sent."""
+    """Secrets of a request: credentials, whole and in parts, and as they are sent."""
     found = set(url.secrets)
     for name, value in headers.items():
         if any(part in name.lower() for part in _SECRET_HEADER):
@@ -112,5 +112,5 @@ def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
 
 
 def basic_credentials(url: Url) -> str:
-    """User and password as HTTP's basic authentication sends them."""
+    """User and password in HTTP's basic authentication."""
     return b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode("ascii")

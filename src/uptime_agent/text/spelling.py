@@ -1,8 +1,8 @@
-r"""One spelling of a text, however it was quoted or escaped on its way here, and where in the text its letters stood.
+r"""One spelling of a text, however it was quoted or escaped, with the original place of each letter.
 
-Servers and drivers repeat what they were told: in JSON or as Python writes it (\" and \u00e4), as in URLs (%2F) or HTML
-(&quot;), in small letters. So escapes are read until there are none left, for there may be escapes of escapes; then
-quotes and backslashes are left out, and letters are made small. Two texts that may stand for the same look the same.
+Servers and drivers repeat texts: in JSON or as Python writes them (\" and \u00e4), as in URLs (%2F) or HTML (&quot;),
+in small letters. So escapes are read until none is left, as they may be nested. Then quotes and backslashes are
+removed, and letters made small. Two texts that may mean the same look the same.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ESCAPE: Final = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""Escapes, each for one letter."""
+"""Escapes, each of one letter."""
 
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _LEFT_OUT: Final = frozenset("\"'`\\")
 _MARKS: Final = _LEFT_OUT | frozenset("%&+")
-"""Letters without which a text has nothing to be read."""
+"""Letters without which a text has no escape."""
 
 
 @frozen
 class Spelling:
-    """A spelling. `starts` and `ends`: between which places of the text that was given each letter of `text` stood."""
+    """A spelling. `starts` and `ends`: the original places of each letter of `text`."""
 
     text: str
     starts: Sequence[int]
@@ -59,7 +59,7 @@ def spelling(given: str) -> Spelling:
 
 
 def _read(text: str, places: list[int]) -> tuple[str, list[int], bool]:
-    """Read the escapes once, with the place of each letter in the text that was given, and of its end."""
+    """Read the escapes once, with the original place of each letter, and of its end."""
     letters: list[str] = []
     at: list[int] = []
     end = 0

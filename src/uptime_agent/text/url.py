@@ -16,38 +16,38 @@ MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=?&#]*)=([^&#]*)")
-"""Pairs of a query. No key holds a question mark: a row of these would be read again from each of them."""
+"""Pairs of a query. No key has a question mark: a row of these would be read again from each of them."""
 
 _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
-"""A zone: RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are taken."""
+"""A zone: RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are accepted."""
 
 _PLAIN: Final = re.compile(
     r"\A(?P<scheme>[a-z]++)://(?P<host>[a-z0-9.-]++)(?::(?P<port>[0-9]{1,5}))?(?P<path>/[A-Za-z0-9/._~-]*+)?"
 )
-"""A URL without credentials, query or fragment, of a host in small letters, in which nothing has to be quoted."""
+"""A URL without credentials, query or fragment, with a host in small letters and nothing to be quoted."""
 
 _AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
 _LONGEST: Final = 8_000
-"""Characters of a URL, as many as RFC 9110 asks everybody to take."""
+"""Characters of a URL, the number that RFC 9110 asks every server to accept."""
 
 _LONGEST_AUTHORITY: Final = 500
-"""Characters of scheme, credentials and host, if they are more than ASCII: to normalize them takes long."""
+"""Characters of scheme, credentials and host, if not ASCII: normalizing them takes long."""
 
 _LONGEST_HOST: Final = 255
 _LONGEST_SHOWN: Final = 255
-"""Characters of a text that an advice repeats."""
+"""Characters of a text that advice repeats."""
 
 _IN_BRACKETS: Final = "an IPv6 address in brackets, as in http://[::1]:8080/"
 
 
 @frozen(repr=False)
 class Url:
-    """A parsed URL. `str` and `repr` show neither credentials nor query values that look like them.
+    """A parsed URL. `str` and `repr` show no credentials, and no query values that look like them.
 
-    `host` is in ASCII and without brackets; `port` is 0 if the scheme has none; `target` is path and query as they go
-    over the wire, "" if there is none.
+    `host` is ASCII without brackets; `port` is 0 if the scheme has none; `target` is path and query as sent, "" if
+    there is none.
     """
 
     scheme: str
@@ -71,7 +71,7 @@ class Url:
 
     @property
     def seen_by_servers(self) -> Url:
-        """The URL without the zone of a link-local address, which means something on this machine only."""
+        """The URL without the zone of a link-local address, which only this machine knows."""
         return evolve(self, host=self.host.partition("%")[0]) if "%" in self.host else self
 
     @property
@@ -81,14 +81,14 @@ class Url:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Secrets of the URL, in the spellings in which they may turn up."""
+        """Secrets of the URL, in the spellings in which they may appear."""
         return _spellings([self.password, *_secret_values(self.target)])
 
 
 def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
-    """Read a URL. `ports`: the schemes that are allowed, each with its default port or None; 0: it has no ports.
+    """Read a URL. `ports`: the allowed schemes, each with its default port or None; 0: it has no ports.
 
-    Raises ValueError: what was expected. Its text never repeats credentials.
+    Raises ValueError with what was expected, never with credentials.
     """
     if len(text) > _LONGEST:
         raise ValueError(f"a URL of at most {_LONGEST:,} characters, not {len(text):,}")
@@ -96,7 +96,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def _read_plain(text: str, ports: Mapping[str, int | None]) -> Url | None:
-    """Read a URL such as most are, in a third of the time. None: it may be any other, or none."""
+    """Read a URL of the usual form, in a third of the time. None: it may be another form, or invalid."""
     found = _PLAIN.fullmatch(text)
     default = None if found is None else ports.get(found["scheme"])
     if found is None or not default:
@@ -138,12 +138,12 @@ def _read_any(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def masked(text: str) -> str:
-    """Mask what stands where credentials would stand, in text that may hold a URL."""
+    """Mask the place of credentials, in text that may hold a URL."""
     return _QUERY_VALUE.sub(_masked, _without_userinfo(text))
 
 
 def _without_userinfo(text: str) -> str:
-    """Mask user and password, in which a slash may stand for %2F: rather too much goes than too little."""
+    """Mask user and password, in which a slash may stand for %2F: too much is better than too little."""
     end = text.rfind("@")
     if end <= 0:  # there is none, or nothing before it, as in "@every 10s"
         return text
@@ -152,7 +152,7 @@ def _without_userinfo(text: str) -> str:
 
 
 def secrets_in(text: str) -> frozenset[str]:
-    """Secrets of a URL of any kind, in the spellings in which they may turn up."""
+    """Secrets of a URL of any kind, in the spellings in which they may appear."""
     userinfo = _USERINFO.search(text)
     password = userinfo[0].rpartition("@")[0].removeprefix("//").partition(":")[2] if userinfo else None
     return _spellings([password, *_secret_values(text)])
@@ -190,7 +190,7 @@ def _split(text: str) -> SplitResult:
 
 @lru_cache(maxsize=10_000)
 def host_name(text: str) -> str:
-    """The one form of a host's name or address, however it was written. Raises ValueError: what was expected."""
+    """The canonical form of a host's name or address. Raises ValueError with what was expected."""
     return _ascii_name(text) if address_family(text) is None else str(ip_address(text))
 
 
@@ -245,7 +245,7 @@ def _spellings(values: Iterable[str | None]) -> frozenset[str]:
 
 
 def sounds_secret(key: str) -> bool:
-    """Whether the value of such a key is not to be shown."""
+    """Whether the value of such a key must be hidden."""
     return _SECRET_KEY.search(key) is not None
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 @cache
 def our_version() -> str:
-    """The version of the distribution; "unknown" where the source is used without being installed."""
+    """The version of the distribution; "unknown" if it is not installed."""
     try:
         return version("timerqueue")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Words for people: lengths, instants, numbers, and text from outside."""
+"""Words for people: times, instants, numbers, and text from outside."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def phases(measured: Mapping[str, float]) -> str:
 
 
 def span(seconds: float) -> str:
-    """Write a length of time in two whole units at most: "9s", "2m05s", "3h12m", "4d07h"."""
+    """Write a time in two whole units at most: "9s", "2m05s", "3h12m", "4d07h"."""
     whole = max(int(seconds), 0)
     if whole < 60:  # noqa: PLR2004 - a minute
         return f"{whole}s"
@@ -49,12 +49,12 @@ def stamp(epoch: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Write a text on one line, cut to a length, with escapes for what could move a cursor or turn a line around."""
+    """Write a text on one line, cut to a length. What could move a cursor or turn a line around is escaped."""
     return harmless(text if len(text) <= LONGEST else text[: LONGEST - 3] + "...")
 
 
 def harmless(text: str) -> str:
-    """Write a text on one line in full length, with escapes for what could move a cursor or turn a line around."""
+    """Write a text on one line in full length. What could move a cursor or turn a line around is escaped."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -64,12 +64,12 @@ def harmless(text: str) -> str:
 
 
 def least(number: int, *, is_exact: bool) -> str:
-    """Write a number, with "at least" before it if there may be more."""
+    """Write a number, with "at least" if there may be more."""
     return f"{number:,}" if is_exact else f"at least {number:,}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """Write the first of some names, and whether there are more: "a, b, c, ..."."""
+    """Write the first names, and whether there are more: "a, b, c, ..."."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 

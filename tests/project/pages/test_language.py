@@ -47,6 +47,7 @@ READ = (
     "uptime_agent/tables",
     "uptime_agent/targets",
     "uptime_agent/testing",
+    "uptime_agent/text",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
