@@ -1,8 +1,7 @@
-"""TOML, read strictly: each value by a reader, each mistake with its line, and nothing that costs too much to read.
+"""TOML, read strictly: each value by a reader, each mistake with its line, within bounds.
 
-Offers `Section`, which takes the keys of a table and notes every problem, the readers of single values, and what tells
-the lines of a text. Knows no key of the configuration: which there are is for `config` and for each check to say. Pure:
-lives on whichever thread reads a file, before anything runs.
+Offers `Section`, which takes the keys of a table and notes every problem, readers of single values, and lines of a
+text. Knows no key of the configuration. Pure: on the thread that reads a file, before anything runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Bounds of a TOML text: keys of very many parts, and brackets very deep inside each other, are not read.
+"""Bounds of a TOML text: keys of very many parts, and very deep brackets, are refused.
 
-Python's reader takes time by the square of the one, and Python's stack ends at the other. It reads a text from its
-beginning to its first mistake; up to there the tokens below are those of TOML. Behind it they may be others, and then
-the text is refused anyway, for the one reason or the other.
+The time of Python's reader grows by the square of the one, and its stack ends at the other. It reads a text up to its
+first mistake. Up to there the tokens below are those of TOML. After it they may differ, but the text is refused anyway.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _TOKEN: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE | re.MULTILINE,
 )
-"""Tokens. Each takes all that it has looked at, so a text is looked at once; one without an end goes to the end. Most
-lines of a configuration are a key and a plain value, and one token.
+"""Tokens. Each takes everything that it has looked at, so a text is read once; an unfinished one extends to the end.
+Most lines of a configuration are one token: a key and a plain value.
 """
 
 
 def over(text: str) -> tuple[int, str] | None:
-    """Find what is over the bounds: its line, 0 for the whole text, and what it is. None: nothing is."""
+    """Find what exceeds the bounds: its line, 0 for the whole text, and its name. None: nothing does."""
     parts = depth = 0
     is_dotted = False
     for token in _TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""The content of a file that a configuration names, read so that nothing is waited for."""
+"""The content of a file that a configuration names, read without waiting."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
-    """Read a file, at most `most` bytes and one. Raises OSError, also for what is no file: a named pipe is waited for.
+    """Read a file, at most `most` bytes and one. Raises OSError, also for a named pipe or a device, which might wait.
 
-    Raises ValueError if no file can have such a name.
+    Raises ValueError for an impossible name.
     """
     opened = os.open(file, os.O_RDONLY | _NO_WAIT | (0 if follows_links else _NO_LINK))
     with os.fdopen(opened, "rb") as stream:
@@ -24,7 +24,7 @@ def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
 
 
 def what_else(mode: int) -> str | None:
-    """Say what a file is by its mode, in place of a file that can be read to its end; None: it is one."""
+    """Say what a file is by its mode, if it cannot be read to its end; None: it can."""
     if stat.S_ISREG(mode):
         return None
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}

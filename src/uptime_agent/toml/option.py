@@ -1,4 +1,4 @@
-"""An option: a key of a check or a channel, which says itself what it means."""
+"""An option: a key of a check or a channel, with its meaning."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 @frozen
 class Option(Generic[T]):
-    """A reader of a key that says what the key means. `default`: what holds without it, as a file would say it.
+    """A reader of a key, with the key's meaning. `default`: in the file's notation.
 
-    `is_required`: whoever makes something of the options refuses to do so without it.
+    `is_required`: the options are refused without it.
     """
 
     read: Reader[T]

@@ -1,6 +1,6 @@
 """Readers of the values in a configuration.
 
-Each reader turns what TOML holds into what the agent works with, or says what it expected.
+A reader turns a TOML value into what the agent needs, or says what it expected.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ..text import harmless, masked
 
 T = TypeVar("T")
 Reader = Callable[[Any], T]
-"""A call that turns what TOML holds into a value. Raises Unfit."""
+"""A call that turns a TOML value into another. Raises Unfit."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,9}) ?([MG]i?B)")
 _UNITS: Final = {"MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
-"""A variable as shells write it, which nothing here replaces by its value."""
+"""A variable in a shell's notation, which is never replaced here."""
 
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
 _LONGEST_LABEL: Final = 512
-"""Characters of a name, as long as the scheduler takes them."""
+"""Characters of a name, the bound of the scheduler."""
 
 
 class Unfit(Exception):
-    """A value cannot be used. The text says what was `expected` instead, and what was found."""
+    """A value cannot be used. The text says what was `expected`, and what was found."""
 
     def __init__(self, expected: str, found: object, *, is_secret: bool = False) -> None:
         super().__init__(f"expected {expected}, found {_HIDDEN if is_secret else shown(found)}")
@@ -40,7 +40,7 @@ class Unfit(Exception):
 
 
 class Unset(Unfit):
-    """An environment variable is not set. `purpose`: what for, as in " for the header Accept"."""
+    """An environment variable is not set. `purpose`: its use, as in " for the header Accept"."""
 
     def __init__(self, variable: str, environment: Iterable[str], purpose: str = "") -> None:
         similar = get_close_matches(variable, environment, n=1, cutoff=0.75)
@@ -51,7 +51,7 @@ class Unset(Unfit):
 
 
 def shown(value: object) -> str:
-    """Name a value as one would, without credentials."""
+    """Name a value for people, without credentials."""
     match value:
         case str():
             text = masked(value)
@@ -78,7 +78,7 @@ def text(value: Any) -> str:
 
 
 def label(value: Any) -> str:
-    """Read text by which something is known, today and in its history: all of it can be seen."""
+    """Read a name for now and for history: all of it is visible."""
     found = text(value)
     if not found.isprintable():
         hidden = next(each for each in found if not each.isprintable())
@@ -89,14 +89,14 @@ def label(value: Any) -> str:
 
 
 def boolean(value: Any) -> bool:
-    """Read true or false: neither 1 nor "yes" will do."""
+    """Read true or false, and neither 1 nor "yes"."""
     if not isinstance(value, bool):
         raise Unfit("true or false", value)
     return value
 
 
 def seconds(value: Any) -> float:
-    """Read a duration longer than nothing, in seconds."""
+    """Read a duration above zero, in seconds."""
     try:
         if isinstance(value, (str, int, float)) and (found := duration(value).total_seconds()):
             return found
@@ -114,7 +114,7 @@ def megabytes(value: Any) -> int:
 
 
 def bounded(reader: Reader[T]) -> Reader[T | None]:
-    """Make a reader that takes inf as well, for no bound, which is None."""
+    """Make a reader that also takes inf, for no bound, which is None."""
 
     def read(value: Any) -> T | None:
         if isinstance(value, float) and value == math.inf:
@@ -128,14 +128,14 @@ def bounded(reader: Reader[T]) -> Reader[T | None]:
 
 
 def labels(value: Any) -> tuple[str, ...]:
-    """Read a list of texts by which something is known."""
+    """Read a list of names."""
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
         raise Unfit('a list of texts such as ["a", "b"]', value)
     return tuple(label(each) for each in value)
 
 
 def whole(low: int, high: int, unit: str = "") -> Reader[int]:
-    """Make a reader of whole numbers between two others, both included. `unit`: what is counted, as in "bytes"."""
+    """Make a reader of whole numbers between two others, both included. `unit`: as in "bytes"."""
     counted = f"a whole number of {unit}" if unit else "a whole number"
 
     def read(value: Any) -> int:
@@ -147,7 +147,7 @@ def whole(low: int, high: int, unit: str = "") -> Reader[int]:
 
 
 def one_of(choices: Mapping[Any, T]) -> Reader[T]:
-    """Make a reader of one of some values, which gives what it stands for."""
+    """Make a reader of some values, which returns what each stands for."""
 
     def read(value: Any) -> T:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value in choices:

@@ -1,4 +1,4 @@
-"""Secrets of a configuration: given in the file, or better by an environment variable or a file of their own."""
+"""Secrets of a configuration: in the file, or better in an environment variable or a file of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST: Final = 64 * 1024
 
 
 class Secret(str):
-    """A text that was given by reference, and is shown nowhere."""
+    """A text from a reference, which is never shown."""
 
     __slots__ = ()
 
@@ -23,9 +23,10 @@ class Secret(str):
 
 
 def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
-    """Make a reader of texts that may be { env = "NAME" } or { file = "PATH" }, and are a Secret then.
+    """Make a reader of texts or of references, which give a Secret.
 
-    A path is relative to `folder`. One line break at the end of a file does not count.
+    A reference is { env = "NAME" } or { file = "PATH" }. A path is relative to `folder`. One line break at the end of a
+    file does not count.
     """
 
     def read(value: Any) -> str:
@@ -51,7 +52,7 @@ def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
 
 
 def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
-    """A value of TOML without what is unset, however deep it stands: `over` has bounded that."""
+    """A TOML value without unset references, at any depth: `over` has bounded that."""
     match value:
         case dict():
             kept = {name: each for name, each in value.items() if not is_unset(each, environment)}
@@ -63,7 +64,7 @@ def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
 
 
 def is_unset(value: Any, environment: Mapping[str, str]) -> bool:
-    """Whether a value refers to a variable that there is not."""
+    """Whether a value refers to an unset variable."""
     match value:
         case {"env": str(variable), **others} if not others:
             return variable not in environment

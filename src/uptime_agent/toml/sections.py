@@ -1,4 +1,4 @@
-"""Reading a table of the configuration key by key, and remembering everything that is wrong with it."""
+"""Reading a table of the configuration key by key, and noting every problem."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "skip_verify": ("verify", "did you mean verify = false?"),
     "follow_redirects": ("redirects", "did you mean 'redirects', which says how many?"),
 }
-"""Words that other programs have for our keys: a key of the tables in which the answer is right, and the answer."""
+"""Other programs' words for our keys: a key of the tables in which the answer is right, and the answer."""
 
 _ALERTS: Final = 'tells people over channels: add a [[channel]], and where not all are to be told, notify = ["NAME"]'
 MISSING: Final[Mapping[str, str]] = dict.fromkeys(
     ("alert", "alerts", "alerting", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
 )
-"""Words of other programs for what this agent does in another way: which."""
+"""Other programs' words for what this agent does in another way, and how."""
 
 
 _MOST_COMPARED: Final = 100
-"""Keys of a table to which each unknown one is compared. In [limits] there may be one for every host."""
+"""Keys of a table to which each unknown one is compared. [limits] may have one for every host."""
 
 _MOST_TOLD: Final = 100
 
 
 @frozen(order=True)
 class Problem:
-    """A problem, and its line; 0: the file as a whole has it."""
+    """A problem and its line; 0: the file as a whole."""
 
     line: int
     text: str
@@ -73,11 +73,11 @@ class Problem:
 
 
 class Enough(Exception):
-    """There are as many problems as are asked for: nobody needs to read on."""
+    """There are enough problems: reading stops."""
 
 
 class Problems(list[Problem]):
-    """Problems that have been noted, up to `most` of them. One more ends the reading, by Enough."""
+    """Noted problems, up to `most`. One more ends the reading, by Enough."""
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class ConfigError(Exception):
 
 @define(eq=False)
 class Section:
-    """A table, the name by which problems call it, and where its keys stand. Subsections share `problems`."""
+    """A table, its name in problems, and the lines of its keys. Subsections share `problems`."""
 
     table: Mapping[str, Any]
     path: Path
@@ -121,27 +121,27 @@ class Section:
         return key in self.table
 
     def is_asked(self, key: str) -> bool:
-        """Whether somebody has asked for the key."""
+        """Whether the key was asked for."""
         return key in self._asked
 
     def is_misfit(self, key: str) -> bool:
-        """Whether the key is there and its value was wrong, so that the default stands for it."""
+        """Whether the key is there with a wrong value, so that the default replaces it."""
         return key in self._misfits
 
     def has_any(self, keys: Mapping[str, None]) -> bool:
-        """Whether one of these keys is there, all of which are known from now on."""
+        """Whether one of these keys is there; all of them are known from now on."""
         self._asked.update(keys)
         return not self.table.keys().isdisjoint(keys)
 
     @property
     def is_known(self) -> bool:
-        """Whether every key has been asked for."""
+        """Whether every key was asked for."""
         return self.table.keys() <= self._asked.keys()
 
     def take(self, key: str, reader: Reader[T], default: D, meaning: str = "") -> T | D:  # noqa: ARG002 - see below
-        """Take the value of a key, or the default if it is missing or wrong; if wrong, that is a problem.
+        """Take the value of a key, or the default if missing or wrong; a wrong value is a problem.
 
-        `meaning`: what the key says, in words that docs/configuration.md shows beside it. Nothing else uses them.
+        `meaning`: of the key, in the words of docs/configuration.md. Nothing else uses them.
         """
         self._asked[key] = None
         if key not in self.table:
@@ -154,14 +154,14 @@ class Section:
             return default
 
     def require(self, key: str, reader: Reader[T], meaning: str = "") -> T | None:
-        """Take the value of a key that must be there; None: it is missing or wrong, and that is a problem."""
+        """Take the value of a required key; None: it is missing or wrong, which is a problem."""
         if key not in self.table:
             self._asked[key] = None
             self.complain(f"the key '{key}' is missing")
         return self.take(key, reader, None, meaning)
 
     def section(self, key: str, meaning: str = "") -> Section:  # noqa: ARG002 - as for `take`
-        """Enter a table within this one; it is empty if it is missing or no table."""
+        """Enter a table within this one; empty if it is missing or no table."""
         self._asked[key] = None
         table = self.table.get(key, {})
         if not isinstance(table, dict):
@@ -170,7 +170,7 @@ class Section:
         return Section(table, (*self.path, key), f"[{key}]", self.lines, self.problems)
 
     def end(self, also_known: Iterable[str] = ()) -> None:
-        """Note every key that nobody asked for as a problem."""
+        """Note every key that was not asked for as a problem."""
         known = [*islice(self._asked, _MOST_COMPARED), *also_known]
         for key in self.table:
             if key not in self._asked:
@@ -190,14 +190,14 @@ class Section:
         self.problems.append(Problem(self._line(self.path if key is None else (*self.path, key)), text))
 
     def _line(self, path: Path) -> int:
-        """The line of a path, or else of what it belongs to."""
+        """The line of a path, or of its parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each host of these keys in its one form and as written. One that is none, or comes twice, is a problem."""
+    """Yield each host of these keys in canonical form and as written. Invalid and repeated ones are problems."""
     seen: dict[str, str] = {}
     for name in names:
         key = prefix + name
@@ -213,7 +213,7 @@ def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterat
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    """Ask ", did you mean 'interval'?": what other programs call so, or what is near; or else list what there is."""
+    """Return ", did you mean 'interval'?", by other programs' words or by likeness; otherwise list the known keys."""
     choices = list(known)
     ours, advice = FOREIGN.get(key.lower(), ("", ""))
     if ours in choices:

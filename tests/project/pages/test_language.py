@@ -48,6 +48,7 @@ READ = (
     "uptime_agent/targets",
     "uptime_agent/testing",
     "uptime_agent/text",
+    "uptime_agent/toml",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
