@@ -1,7 +1,6 @@
-"""Uptime: how much of a time a target was up, by the clock and not by the number of checks, and how fast it answered.
+"""Uptime and latency of a target, weighted by time and not by the number of checks.
 
-Offers `Past`, which goes on with each check and fits into a line of history, and what is counted of it. Does not know
-who checks, when, or where history lies. Pure: any thread.
+Offers `Past`, which grows with each check and fits into a line of history, and figures of it. Pure: any thread.
 """
 
 from __future__ import annotations

@@ -12,19 +12,19 @@ from attrs import frozen
 SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 HOLDS: Final = 2.0
-"""Times the usual distance between answers that one holds at most: what comes after that is a gap."""
+"""Times the usual distance between answers for which one counts at most: after that there is a gap."""
 
 
 @frozen
 class Latency:
-    """Percentiles in seconds by name; none: there was no answer. `known`: the share of the window that they cover."""
+    """Percentiles in seconds by name; empty: there was no answer. `known`: the share of the window that they cover."""
 
     percentiles: dict[str, float]
     known: float
 
 
 def latency_over(answers: Iterable[tuple[float, float]], now: float, window: float) -> Latency:
-    """The latency in so many seconds before `now`, of answers in any order: (instant in UTC seconds, seconds)."""
+    """The latency in the `window` seconds before `now`, of answers in any order: (instant in UTC seconds, seconds)."""
     ordered = sorted(answers)
     if not ordered:
         return Latency({}, 0.0)

@@ -1,11 +1,10 @@
-"""The past of a target: stretches of time in which it stood one way, as many as are kept.
+"""The past of a target: stretches of time with one status each, up to a bound.
 
-A check says how its target is until the next one, if that comes when it is expected. If it does not, nothing is known
-from the one check to the other: the agent was away, the target in maintenance, a check left out. What is not known
-stands in the past as such, and counts for nothing.
+A check is valid until the next one, if that comes in time. If it does not, the status in between is unknown: the agent
+was away, the target in maintenance, a check missed. An unknown stretch is part of the past and counts for nothing.
 
-The past is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45": the first stretch with the instant at which
-it began, each other with the seconds from there on, then the last check and how long it holds.
+The past is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45". The first stretch has its instant, each other
+one the seconds since the one before. The last check and its validity follow.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from attrs import field, frozen
 from ..checks import Status
 
 LONGEST: Final = 40 * 86_400.0
-"""Seconds of the past that are kept, at the most."""
+"""The most seconds of the past that are kept."""
 
 MOST: Final = 40
-"""Stretches that are kept, at the most. Of a target that changes oftener less time is known."""
+"""The most stretches that are kept. A target that changes more often has a shorter past."""
 
 LARGEST: Final = 10**12
 
@@ -38,7 +37,7 @@ class Span:
 
 @frozen
 class Past:
-    """Stretches, the latest last. `seen`: when the last check ended. `until`: how long it holds without another."""
+    """Stretches, the latest last. `seen`: the end of the last check. `until`: its validity without another."""
 
     spans: tuple[Span, ...]
     seen: float
@@ -58,7 +57,7 @@ class Past:
 
 
 def past_after(past: Past | None, status: Status, now: float, holds: float) -> Past:
-    """The past after a check that has ended `now` and holds for so many seconds, unless the next one comes sooner."""
+    """The past after a check that ended `now`. It is valid for `holds` seconds, or until the next one."""
     now = round(now, 1)
     until = now + round(min(holds, LONGEST))
     if past is None or now < past.seen:  # the clock was set back: what was measured on it is told by it no more
@@ -79,7 +78,7 @@ def _kept(spans: tuple[Span, ...], now: float) -> tuple[Span, ...]:
 
 
 def parse_past(text: str) -> Past:
-    """The past that is written so. Raises ValueError for anything else: others may have written it."""
+    """Read a past. Raises ValueError for any other text: other programs may have written it."""
     if not isinstance(text, str) or len(text) > MOST * 20:
         raise ValueError
     *words, last = text.split(" ")

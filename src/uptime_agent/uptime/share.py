@@ -10,19 +10,19 @@ from ..checks import Status
 from .past import Past
 
 WINDOWS: Final = {"1 h": 3_600.0, "24 h": 86_400.0, "7 d": 604_800.0, "30 d": 2_592_000.0}
-"""Windows over which people want to know, in seconds."""
+"""Windows for people, in seconds."""
 
 
 @frozen
 class Uptime:
-    """The shares, from 0 to 1, of a window: `up` of what is known (None: nothing is), and `known` of all of it."""
+    """The shares, from 0 to 1, of a window. `up`: of its known part (None: nothing is known); `known`: of the whole."""
 
     up: float | None
     known: float
 
 
 def uptime_over(past: Past | None, now: float, window: float) -> Uptime:
-    """The uptime in so many seconds before `now`. A target that is degraded is up; unknown time counts for nothing."""
+    """The uptime in the `window` seconds before `now`. A degraded target is up; unknown time counts for nothing."""
     if past is None:
         return Uptime(None, 0.0)
     end = min(now, past.until) if now <= past.until else past.seen

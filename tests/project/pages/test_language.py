@@ -49,6 +49,7 @@ READ = (
     "uptime_agent/testing",
     "uptime_agent/text",
     "uptime_agent/toml",
+    "uptime_agent/uptime",
 )
 FILES = sorted(
     file for each in [ROOT / "src" / name for name in READ] for file in ([each] if each.suffix else each.rglob("*.py"))
