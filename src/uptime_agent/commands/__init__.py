@@ -1,4 +1,4 @@
-"""Commands beside those that run checks: about fleets and their servers, workers, and tries by hand.
+"""Commands that run no checks: about fleets and their servers, workers, and trials.
 
-Each module is imported by its own name, so that a command loads what it needs and no more.
+Each module is imported on its own, so that a command loads only what it needs.
 """

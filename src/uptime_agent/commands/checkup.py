@@ -1,6 +1,6 @@
-"""A check-up of a PostgreSQL server that a configuration names: what works there, and what is missing, in lines.
+"""A check-up of a PostgreSQL server of a configuration: what works there, and what is missing.
 
-The server of its store is looked at for what it would lose in a failover.
+The server of the store is also asked what a failover would lose.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..text import Redactor, printable
 
 
 def check_up(config: Config, name: str) -> tuple[list[str], bool]:
-    """Run each probe once on the server of that name. Returns a line for each, and whether all that are on work.
+    """Run each probe once on the server of that name. Returns a line for each, and whether all enabled probes work.
 
-    Raises LookupError, with the names that there are.
+    Raises LookupError with the known names.
     """
     target = server_of(config, name)
     resolver, clean = Resolver(config.hosts, reach=config.reach), Redactor(config.secrets).clean

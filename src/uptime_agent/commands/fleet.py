@@ -66,7 +66,7 @@ def explain(target: str, file: Path, *, as_json: bool) -> None:
     """Say for each probe of TARGET, a PostgreSQL server of FILE, which scope gives which value.
 
     Scopes lie within one another: the server, its cluster, group and all servers of the tables, [probes] of the file,
-    and what is built in. The innermost one that sets a value has the last word.
+    and what is built in. The innermost scope that sets a value decides.
     """
     from ..probing import explained, explained_in_json, server_of
     from ..tables import TablesUnread
@@ -181,7 +181,7 @@ def fleet(where: str, *, as_json: bool) -> None:
 @click.option("--wait", type=Duration(), default="10s", show_default=True, help="How long nodes have to answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: bool) -> None:
-    """See that each job of a store has its next start, and that somebody has it; mend what is wrong, and say so.
+    """Check that each job of a store has its next start and a node. Mend what is wrong, and say so.
 
     The store is that of FILE, or the one at URL, in PostgreSQL; with --queue that of programs. Nodes may run
     meanwhile, or none: it takes nothing over and runs no job. Nodes audit by themselves too, every five minutes. Exit

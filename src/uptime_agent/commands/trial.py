@@ -1,4 +1,4 @@
-"""The trial of a channel: one test message, and what came of it."""
+"""The trial of a channel: one test message and its result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..toml import suggestion
 
 
 def tried(config: Config, channel: str, verbosity: int) -> tuple[str, int]:
-    """Send a test message over a channel: what came of it in words, and the exit code that says so.
+    """Send a test message over a channel. Returns the result in words, and the exit code.
 
-    0: it was taken; 1: it was not; 2: there is no such channel.
+    0: delivered; 1: refused; 2: there is no such channel.
     """
     way = config.channels.get(channel)
     if way is None:

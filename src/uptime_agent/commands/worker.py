@@ -50,11 +50,11 @@ def worker(  # noqa: PLR0917 - the options, in their order
     name: str | None,
     grace: float,
 ) -> None:
-    """Run jobs of a store that stand in a beanstalkd, beside any number of others that do.
+    """Run jobs of a store that stand in a beanstalkd. Any number of workers may do so.
 
-    MODULE:NAME is a mapping in a Python module of yours, from the names of tasks to what they call. Jobs are added
-    by your programs; those of tasks that are not in it, and those for nodes with other labels than the ones given
-    here, are left to others. Ends by Ctrl-C or SIGTERM.
+    MODULE:NAME is a mapping in a Python module of yours, from the names of tasks to their functions. Your programs add
+    the jobs. Jobs of other tasks, and jobs for nodes with other labels, are left to other workers. Ends by Ctrl-C or
+    SIGTERM.
     """
     import anyio
 

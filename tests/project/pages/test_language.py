@@ -34,6 +34,7 @@ READ = (
     "scheduler/testing",
     "timerqueue",
     "uptime_agent/checks",
+    "uptime_agent/commands",
     "uptime_agent/config",
     "uptime_agent/heartbeat",
     "uptime_agent/imports",
