@@ -87,7 +87,7 @@ def _run_options(command: Command) -> Command:
 def run_(verbosity: int, /, file: Path, **options: Any) -> None:
     """Run the checks of a configuration FILE until Ctrl-C.
 
-    The agent remembers past checks in a file beside FILE, unless FILE or --store names another place. With --once it
+    The agent remembers past checks in a file next to FILE, unless FILE or --store names another place. With --once it
     remembers no checks, unless --store is given, and metrics where FILE names a store for them.
     """
     from .config import read_config
@@ -227,7 +227,7 @@ def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
     """Write a configuration that checks what another MONITOR's FILE does, to standard output.
 
     What could not be carried over stands in it as a comment, and is told on standard error, with its line. A blackbox
-    file names no targets: they come from a prometheus.yml beside it, or from --target. For heartbeat FILE may be a
+    file names no targets: they come from a prometheus.yml next to it, or from --target. For heartbeat FILE may be a
     folder such as monitors.d.
     """
     from .config import without_collections
@@ -388,7 +388,7 @@ def _with_rights(config: Config) -> Config:
 
 
 def _why_none(target: str, names: Sequence[str] | None) -> str:
-    """Say why there is no history of a target. `names`: of all that are checked, if a configuration says so."""
+    """Say why there is no history of a target. `names`: the checked ones, if a configuration names them."""
     from difflib import get_close_matches
 
     if names is None:

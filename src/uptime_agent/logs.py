@@ -1,4 +1,4 @@
-"""Logs of the agent: on standard error, without secrets, and beside a live table."""
+"""Logs of the agent: on standard error, without secrets, also next to a live table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _OUR_LOGGERS: Final = ("uptime_agent", "scheduler", "schedule", "timerqueue")
 
 
 def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
-    """Log warnings of ours, with a verbosity of 1 what the scheduler does as well, from 2 on more of it.
+    """Log our warnings; with a verbosity of 1 the scheduler's too, from 2 on more of it.
 
-    `told`: the beginning of ids of jobs whose failures are told by a notice. Warnings of these are left out.
+    `told`: the beginning of ids of jobs whose failures a notice tells. Their warnings are left out.
     """
     handler = StderrHandler(traces=bool(verbosity))
     if told is not None and not verbosity:
@@ -30,14 +30,14 @@ def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None
 
 
 def _is_about(record: logging.LogRecord, beginning: str) -> bool:
-    """Whether the scheduler says in a record how a run of such a job has ended."""
+    """Whether a record of the scheduler tells the end of a run of such a job."""
     args = record.args if isinstance(record.args, tuple) else ()
     return record.name.startswith(_RUNS) and any(str(each).startswith(beginning) for each in args[:1])
 
 
 class StderrHandler(logging.Handler):
-    """Writes to whatever sys.stderr is at the moment: a live table puts itself there. Of a failed run it writes its
-    error, and only with `traces` where it was raised.
+    """Writes to the present sys.stderr: a live table replaces it. Of a failed run it writes the error, and the
+    traceback only with `traces`.
     """
 
     def __init__(self, *, traces: bool = True) -> None:
@@ -45,7 +45,7 @@ class StderrHandler(logging.Handler):
         self._traces = traces
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record as a line, at once: what others write meanwhile comes before it, or after it."""
+        """Write a record as a line at once, in order with other output."""
         try:
             if record.name.startswith(_RUNS) and not self._traces:
                 record = copy(record)

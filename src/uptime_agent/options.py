@@ -1,4 +1,4 @@
-"""Values of the command line, as click reads them. Each imports what it needs when it reads one."""
+"""Values of the command line, as click reads them. Each imports what it needs on reading."""
 
 # ruff: noqa: PLC0415
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Duration(click.ParamType[float]):
-    """A duration longer than nothing, in seconds."""
+    """A duration above zero, in seconds."""
 
     name = "duration"
 
@@ -77,9 +77,9 @@ def now_here() -> datetime:
 
 
 def loaded_or_end(text: str, what: str, example: str) -> Any:
-    """Import what MODULE:NAME names, as servers take an application, or end with why that cannot be.
+    """Import what MODULE:NAME names, as servers import an application, or end with the reason.
 
-    Modules of the working directory are found as by `python -m`. `what` the object is to be, as in "tasks"; `example`:
+    Modules of the working directory are found as by `python -m`. `what` the object must be, as in "tasks"; `example`:
     such a text.
     """
     module, colon, name = text.partition(":")
@@ -96,11 +96,11 @@ def loaded_or_end(text: str, what: str, example: str) -> Any:
 
 
 Tasks = Mapping[str, Callable[..., Any]]
-"""Functions by the names that a store knows them by."""
+"""Functions by their names in a store."""
 
 
 def tasks_or_end(text: str) -> Tasks:
-    """Import the mapping that the operator names, or end with why that cannot be."""
+    """Import the named mapping, or end with the reason."""
     tasks = loaded_or_end(text, "tasks", "myapp.jobs:TASKS")
     if not isinstance(tasks, Mapping) or not tasks or not all(isinstance(each, str) for each in tasks):
         end(f"no tasks: {text} is {tasks!r:.100}; make it a dict from names to functions", BAD_USAGE)

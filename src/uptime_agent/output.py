@@ -1,4 +1,4 @@
-"""The output of commands: lines on standard output, and an end with a reason on standard error."""
+"""The output of commands: lines on standard output, a last reason on standard error."""
 
 # ruff: noqa: PLC0415 - as in cli.py
 
@@ -25,7 +25,7 @@ AT_ONCE: Final = 100
 
 
 def config_or_end(read: Callable[[], Config]) -> Config:
-    """Read a configuration, or end with all that is wrong in it."""
+    """Read a configuration, or end with all its problems."""
     from .toml import ConfigError
 
     try:
@@ -35,8 +35,8 @@ def config_or_end(read: Callable[[], Config]) -> Config:
 
 
 def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int) -> list[list[Record]]:
-    """Read so many records of each target from a store that another process may have open; None: of all targets. Or
-    end with why that cannot be.
+    """Read `limit` records of each target from a store that another process may have open; None: of all targets. Or end
+    with the reason.
     """
     import anyio
 
@@ -59,9 +59,7 @@ def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int)
 
 
 def refuse(place: StorePlace, reason: str, advice: str = "") -> NoReturn:
-    """End with a line about a store that cannot be used, without secrets. Of a long reason the end is left out, and
-    never the advice.
-    """
+    """End with a line about an unusable store, without secrets. A long reason is cut, the advice never."""
     from .text import Redactor, printable
 
     clean = Redactor(place.secrets).clean
@@ -69,7 +67,7 @@ def refuse(place: StorePlace, reason: str, advice: str = "") -> NoReturn:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines to standard output, as far as somebody reads them."""
+    """Print lines to standard output, while it has a reader."""
     from .text import harmless
 
     written = map(harmless, lines)
@@ -83,7 +81,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def end(reason: str, code: int) -> NoReturn:
-    """End with the reason on standard error, if there is somebody to read it."""
+    """End with the reason on standard error, if it has a reader."""
     from .text import harmless
 
     with suppress(OSError):

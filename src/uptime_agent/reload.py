@@ -1,8 +1,8 @@
-"""Reading the configuration again while the agent runs: when its file has changed, and when told to by SIGHUP.
+"""Reading the configuration again while the agent runs: when its file has changed, and on SIGHUP.
 
-The file is looked at twice a second. A change counts once two looks have found the same, for editors and `cp` write a
-file in parts, and half a configuration may be a whole one to who reads it. It is read in a thread: for thousands of
-checks that takes a second. What is wrong with it is told, and the agent goes on as before.
+The file is looked at twice a second. A change counts once two looks agree: editors and `cp` write in parts, and half a
+file may look whole. It is read in a thread, as thousands of checks take a second. If it is wrong, its problems are told
+and the agent continues unchanged.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ FOLLOWED: Final = frozenset(
     {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
     | {"postgres", "probes", "tables", "warnings"}
 )
-"""What of a configuration is followed while the agent runs."""
+"""The parts of a configuration that are followed."""
 
 _WRITTEN: Final = {"store": "store", "retention": "[history]"}
-"""What a file calls these. Of the others it is a table of their name."""
+"""Names of these in a file. The others are a table of their name."""
 
 _OTHER: Final = {
     "limits": "other limits",
@@ -47,14 +47,14 @@ _OTHER: Final = {
     "channels": "other channels",
     "rules": "other rules of notification",
 }
-"""Words for what is followed and is no target."""
+"""Words for followed parts besides targets."""
 
 Stamp = tuple[int, int, int] | None
-"""What changes with a file: when it was written, its size, which one it is. None: it cannot be seen."""
+"""What changes with a file: its time, size and identity. None: it is unreadable."""
 
 
 class Changed(Protocol):
-    """Changes of a configuration: what has been added, removed and changed, by name."""
+    """Changes of a configuration, by name."""
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Source:
 
 
 class Reload:
-    """Follows a source. `follow` is awaited with each new configuration; `notice` is told what the user should know."""
+    """Follows a source. `follow` is awaited with each new configuration; `notice` gets sentences for the user."""
 
     def __init__(
         self, source: Source, clock: Clock, follow: Callable[[Config], Awaitable[None]], notice: Callable[[str], None]
@@ -91,11 +91,11 @@ class Reload:
         self._known = stamp_of(source.file)
 
     def ask(self) -> None:
-        """Have the file read again, whether or not it looks changed."""
+        """Read the file again, even if it looks unchanged."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Read the file whenever it has changed or somebody asks, until cancelled."""
+        """Read the file after each change or request, until cancelled."""
         seen = self._known
         while True:
             await self._wait()
@@ -106,7 +106,7 @@ class Reload:
                 await self._read()
 
     async def _wait(self) -> None:
-        """Return when it is time for another look, or when somebody asks for one."""
+        """Return when another look is due or requested."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._until_asked, group.cancel_scope)
             await self._clock.sleep(LOOK_EVERY)
@@ -127,9 +127,9 @@ class Reload:
         await self._follow(config)
 
     def _read_and_check(self) -> Config:
-        """Read the configuration. Raises ConfigError for what `run` would refuse, at the start as well.
+        """Read the configuration. Raises ConfigError for what `run` would refuse at the start.
 
-        A pipe is no file to follow: to open one waits until somebody writes to it, and a stop would wait as well.
+        A pipe cannot be followed: opening it waits for a writer, and so would a stop.
         """
         with suppress(OSError):  # which is told by who reads it
             if (strange := what_else(self._source.file.stat().st_mode)) is not None:
@@ -152,9 +152,9 @@ def stamp_of(file: Path) -> Stamp:
 
 
 def told_of(changes: Changed, before: Config, after: Config, servers: Changed | None = None) -> Iterator[str]:
-    """Say what a new configuration has changed, and what of it waits for the next start of the agent.
+    """Say what a new configuration has changed, and what of it waits for a restart.
 
-    `changes`: of targets. `servers`: of those that are probed.
+    `changes`: of targets. `servers`: of probed servers.
     """
     parts = [*_counts(changes), *(f"PostgreSQL: {each}" for each in _counts(servers))]
     parts += [what for name, what in _OTHER.items() if getattr(before, name) != getattr(after, name)]
@@ -178,7 +178,7 @@ def _counts(changes: Changed | None) -> list[str]:
 
 
 def in_short(error: ConfigError, file: Path) -> str:
-    """The first problems of a file, by its name alone: a whole path has no place where a line of a terminal may end."""
+    """The first problems of a file, by its name alone: a path is too long for a terminal's line."""
     lines = [each.at(file.name) for each in error.problems]
     more = f"; and {len(lines) - MOST_SAID} more" if len(lines) > MOST_SAID else ""
     return "; ".join(lines[:MOST_SAID]) + more

@@ -17,7 +17,7 @@ from timerqueue import Clock
 from .show import Monitor
 
 GRACE: Final = 5.0
-"""Seconds that running checks have to end in once the agent is told to stop."""
+"""Seconds for running checks to end after a stop."""
 
 
 async def listen_to_signals(
@@ -27,8 +27,8 @@ async def listen_to_signals(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Call `stop` at the first signal and `stop_at_once` at the second. The end of a terminal counts as a first one;
-    without a terminal SIGHUP asks daemons to read their configuration again, and calls `reload`.
+    """Call `stop` at the first signal and `stop_at_once` at the second. The end of a terminal counts as a first one.
+    Without a terminal SIGHUP asks for the configuration to be read again, and calls `reload`.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()
@@ -46,7 +46,7 @@ async def listen_to_signals(
 
 
 def _signals() -> Iterator[signal.Signals]:
-    """Signals that end the agent. Where the end of the terminal is ignored, as under nohup, it stays so."""
+    """Signals that end the agent. An ignored hangup, as under nohup, stays ignored."""
     yield from (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         yield signal.SIGHUP
@@ -64,7 +64,7 @@ def _has_terminal() -> bool:
 async def attended(
     scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
 ) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body; the list is
+    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body. The list is
     not empty if a second signal cut the body off.
     """
     is_forced: list[bool] = []
