@@ -1,4 +1,4 @@
-"""The life of an agent: its parts begin, follow the configuration while they run, and end together."""
+"""The life of an agent: its parts begin, follow the configuration, and end together."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from .text import Redactor
 from .web import NotListening, listen
 
 SETTLED: Final = 0.2
-"""Seconds after the start in which the scheduler finds what was due before it."""
+"""Seconds after the start in which the scheduler finds earlier missed ticks."""
 
 
 @frozen(kw_only=True)
 class Plan:
-    """How long to run. `once`: each check one time. `seconds`: stop after so many; None: when told to."""
+    """How long to run. `once`: each check one time. `seconds`: stop after them; None: when told to."""
 
     once: bool = False
     seconds: float | None = None
@@ -58,13 +58,14 @@ async def run(
 ) -> int:
     """Run the checks until the plan is fulfilled or a signal comes.
 
-    `source`: where the configuration comes from; it is followed while the agent runs. None: there is no file to follow.
-    `redactor`: of the log too; it learns secrets that come with a new configuration.
+    `source`: the configuration's file, which is followed. None: there is none. `redactor`: also of the log; it learns
+    secrets of new configurations.
 
-    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is not well, or a probe failed. Before
-    anything has started it raises InvalidJob if a schedule has no start left, and StoreError if the store cannot be
-    opened; after a clean end NotShown, if that came because nothing could be shown any more, and StoreTakenOver if it
-    came because the store is another agent's now; NotListening if signals of push targets cannot come in.
+    The exit code: 0; 1 if a second signal cut it off, or for `once` if a target is not well or a probe failed.
+
+    Raises before anything starts: InvalidJob if a schedule has no start left; StoreError if the store cannot be opened.
+    NotListening: signals of push targets cannot come in. Raises after a clean end: NotShown if no output was possible
+    any more, StoreTakenOver if the store is another agent's now.
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)
@@ -83,7 +84,7 @@ async def run(
 
 
 class _Agent:
-    """One run: its scheduler, how its targets stand, and who shows that."""
+    """One run: its scheduler, its targets' status, and its display."""
 
     def __init__(self, config: Config, parts: Parts, plan: Plan, source: Source | None) -> None:
         self._config = config
@@ -103,7 +104,7 @@ class _Agent:
         self._reload = Reload(source, self._clock, self._follow, parts.monitor.notice) if follows and source else None
         self._is_open = anyio.Event()
         self._taken_over: str | None = None
-        """The agent that has the store now, in the words of the store."""
+        """The agent that has the store now, in the store's words."""
 
     async def run(self) -> int:
         plan, monitor = self._plan, self._monitor
@@ -124,7 +125,7 @@ class _Agent:
         return all(map(_is_well, asked)) and not self._parts.probing.has_failed
 
     async def _run_checks(self) -> bool:
-        """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
+        """Run the scheduler and the other parts. True: a second signal cut it off."""
         plan, scheduler, parts = self._plan, self._scheduler, self._parts
         listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
         async with attended(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
@@ -163,7 +164,7 @@ class _Agent:
             self._scheduler.stop(GRACE)
 
     def _look_around(self, _event: ShardsMoved | AgentLost) -> None:
-        """Find out what is ours: other agents that share the store have what is not."""
+        """Find out which targets are ours after shards have moved."""
         self._targets.here.look_around()
         self._parts.sooner.make_up()
         self._parts.outbox.look_around()
@@ -172,7 +173,7 @@ class _Agent:
             self._targets.shared_groups.look_around()
 
     def _begin(self) -> None:
-        """Show what there is, once the store is open and read, and remove jobs whose targets are gone."""
+        """Show the view, once the store is read, and remove jobs whose targets are gone."""
         config, parts, targets, say = self._config, self._parts, self._targets, self._monitor.notice
         store = str(config.store) if parts.has_past else None
         view = View(targets=targets.roster.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
@@ -189,7 +190,7 @@ class _Agent:
             targets.shared_groups.begin()
         targets.roster.begin_evenly()
         parts.sooner.make_up()
-        if not self._plan.once:  # then nobody listens, and each is asked at once
+        if not self._plan.once:  # then no port listens, and each is asked at once
             parts.signals.plan()
 
     # -- while it runs -------------------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ class _Agent:
         await reload.run()
 
     async def _follow(self, config: Config) -> None:
-        """Go on with a new configuration, and say what it has changed."""
+        """Use a new configuration, and say what it has changed."""
         before, self._config = self._config, config
         parts, targets = self._parts, self._targets
         parts.ways.redactor.learn(config.secrets)
@@ -228,14 +229,14 @@ class _Agent:
             self._monitor.notice(text)
 
     async def _serve(self, listener: socket) -> None:
-        """Take signals of push targets, once the store has been read: else they would be lost."""
+        """Take signals of push targets, once the store is read: earlier ones would be lost."""
         with listener:
             await self._is_open.wait()
             takes_get = self._config.push is not None and self._config.push.takes_get
             await self._parts.signals.server(self._clock, takes_get=takes_get).serve(listener)
 
     def _listening(self, push: Push) -> socket:
-        """Listen for signals. Another agent that has the store has the port too: then the store is what to tell of."""
+        """Listen for signals. If another agent has the port and the store, the error is about the store."""
         try:
             return listen(push.host, push.port, "signals")
         except NotListening:
@@ -243,7 +244,7 @@ class _Agent:
             raise
 
     async def _beat(self, heart: Heart) -> None:
-        """Report that we are well, once the store has been read."""
+        """Report that we are well, once the store is read."""
         await self._is_open.wait()
         await heart.run()
 
@@ -253,7 +254,7 @@ class _Agent:
         self._scheduler.stop(GRACE)
 
     async def _show_past(self) -> None:
-        """Show how the targets stood, and how much has been left out since."""
+        """Show the targets' past status, and what was missed since."""
         await self._is_open.wait()
         await self._targets.recall.recall_all()
         await self._clock.sleep(SETTLED)

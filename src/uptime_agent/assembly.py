@@ -24,14 +24,14 @@ from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, 
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
-"""Seconds for which a check that ran when its process died does not start again."""
+"""Seconds for which a check that was running at a crash rests."""
 
 EACH_CHANNEL: Final = "channel:*"
 """The limit of each channel: one message at a time."""
 
 
 class Room:
-    """The room for tasks of a scheduler: as many places as the configuration and its probes need."""
+    """The room for tasks of a scheduler, sized by the configuration and its probes."""
 
     def __init__(self, scheduler: Scheduler, config: Config) -> None:
         self._scheduler = scheduler
@@ -39,12 +39,12 @@ class Room:
         self._of_probes = 0
 
     def for_probes(self, count: int) -> None:
-        """Make room for so many probes."""
+        """Make room for `count` probes."""
         self._of_probes = count
         self._resize({})
 
     def follow(self, config: Config) -> None:
-        """Make the room, and the limits, that this configuration wants from now on."""
+        """Apply the room and the limits of this configuration."""
         before, self._config = self._config, config
         if config.limits != before.limits or len(config.channels) != len(before.channels):
             self._resize(config.limits.now(before.limits))
@@ -55,7 +55,7 @@ class Room:
 
 @frozen(kw_only=True)
 class Targets:
-    """The targets of an agent, and what surrounds them. `elsewhere`: None: nobody shares the store."""
+    """The targets of an agent, and what surrounds them. `elsewhere`: None: the store is not shared."""
 
     board: Board
     recall: Recall
@@ -67,7 +67,7 @@ class Targets:
 
     @property
     def shared_groups(self) -> SharedGroups | None:
-        """The groups that are judged by jobs. None: nobody shares the store."""
+        """The groups that are judged by jobs. None: the store is not shared."""
         return self.groups if isinstance(self.groups, SharedGroups) else None
 
 
@@ -75,7 +75,7 @@ class Targets:
 class Parts:
     """All parts of an agent. None: it has no such part with its configuration, or with `--once`.
 
-    `to_channels`: looks up whom to tell. The file alone says who that is, so `targets` does not bind it.
+    `to_channels`: the channels of each target, from the file alone, so `targets` does not bind it.
     """
 
     ways: Ways
@@ -97,7 +97,7 @@ class Parts:
 
 
 def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) -> Parts:
-    """Make the parts of an agent, with nothing to do yet. `is_once`: each target is checked one time.
+    """Make the parts of an agent, idle so far. `is_once`: each target is checked one time.
 
     Raises InvalidJob, StoreError.
     """
@@ -173,10 +173,9 @@ def targets_of(
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Targets:
-    """Make what checks targets and knows how they stand, without any target so far, and register its task.
+    """Make what checks targets and knows their status, without any target so far, and register its task.
 
-    `poll`: over which agents vote. `elsewhere`: how targets stand that other agents have. None: nobody shares the
-    store.
+    `poll`: for votes of nodes. `elsewhere`: the status of other nodes' targets. None: the store is not shared.
     """
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
@@ -228,8 +227,8 @@ def targets_of(
 
 
 def places(config: Config, of_probes: int = 0) -> float:
-    """How many tasks run at a time. A channel has a place of its own, and so has each probe, what judges groups of
-    several agents, and each signal that one of these hands on: no check waits for one.
+    """The number of tasks at a time. Each channel and each probe has a unit of its own, so that no check waits for one.
+    So have the judging of shared groups and signals from other nodes.
     """
     is_fleet = config.store.fleet is not None
     of_agents = is_fleet * (bool(config.groups) + MOST_HANDED * (config.push is not None))
@@ -237,14 +236,14 @@ def places(config: Config, of_probes: int = 0) -> float:
 
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
-    """The channels that are told of each target that is checked, of each group, and of our own store; None: all."""
+    """The channels of each checked target, of each group, and of our own store; None: all."""
     groups = {OURS: None, **{group.name: group.notify for group in config.groups}}
     members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
     return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members
 
 
 def _connect(parts: Parts) -> None:
-    """Have each part hear what it depends on: of the board, then of the scheduler, what is known of targets first."""
+    """Subscribe every part: to the board, then to the scheduler, the past of targets first."""
     board, scheduler = parts.targets.board, parts.scheduler
     board.subscribe(parts.outbox.hear)
     board.subscribe(parts.monitor.hear)

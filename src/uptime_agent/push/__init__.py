@@ -1,8 +1,7 @@
-"""Signals of push targets: from whom one comes, what it says, and until when the next one has to come.
+"""Signals of push targets: their targets, their meaning, and the deadline of the next.
 
-Offers `Signals`, which puts a signal into the inbox of its target, sets its deadline and has it judged and stored, and
-`push_server`, which takes them by HTTP. Does not judge them: that is for the check of a target. Lives on the event
-loop.
+Offers `Signals` and `push_server`, which takes signals by HTTP. `Signals` puts a signal into its target's inbox, sets
+the deadline and has it judged and stored. The check of a target judges them. Lives on the event loop.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Signals by HTTP: what a request to the push port says, and the same answer whatever it says.
+"""Signals by HTTP: what a request to the push port says, and the same answer for all of them.
 
     /push/TOKEN         it is well              /push/TOKEN/start    it has begun
     /push/TOKEN/fail    it is not               /push/TOKEN/log      a line for its history
     /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it: then its duration is known
 
-POST and PUT do the same. GET and HEAD do so only where the configuration says it: browsers, crawlers and previews of
-links send them unasked. Else they are a line for the history, which says why they do not count. The beginning of a body
-is kept with the signal. The answer comes once the signal is stored, with what follows from it: who has heard OK need
-not send it again, whatever happens to us. A token that nobody has is answered like one that somebody has, so that
-nobody learns which there are.
+POST and PUT do the same. GET and HEAD count only where the configuration says so: browsers, crawlers and previews of
+links send them unasked. Otherwise they are a line in the history, which says why they do not count. The beginning of a
+body is kept with the signal. The answer comes once the signal is stored with its consequences. After OK the sender need
+not repeat it, whatever happens to us. Known and unknown tokens are answered alike, so that tokens cannot be guessed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ..checks import Said, Signal, log_of
 from ..web import Answer, Request, send_again
 
 STEP: Final = 0.05
-"""Seconds: answers to signals leave at multiples of them after their requests."""
+"""Seconds: answers leave at multiples of them after their requests."""
 
 _POSTS: Final = frozenset({"POST", "PUT"})
 _GETS: Final = frozenset({"GET", "HEAD"})
@@ -38,13 +37,12 @@ _NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POS
 NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
 
 Take = Callable[[str, Signal, str], Awaitable[bool]]
-"""Takes a signal that came with a token from a peer, and returns once it is stored: whether a target has that token.
-Raises NotKept.
+"""Takes a signal with a token from a peer. Returns once it is stored: whether a target has that token. Raises NotKept.
 """
 
 
 class NotKept(Exception):
-    """A signal could not be stored. Whoever sent it should send it again."""
+    """A signal could not be stored. Its sender should send it again."""
 
 
 class PushRequests:
@@ -55,7 +53,7 @@ class PushRequests:
         self._take = take
         self._takes_get = takes_get
         self._took = 0.0
-        """Seconds that the last signal of a target took."""
+        """Seconds that a target's last signal took."""
 
     async def answer(self, request: Request, peer: str) -> Answer:
         """Take the signal of a request, and answer it."""
@@ -81,8 +79,8 @@ class PushRequests:
         return answer
 
     async def _wait(self, began: float, *, is_ours: bool) -> None:
-        """Wait until an answer may leave: the time that it takes tells nobody whether a target has the token. One that
-        nobody has takes as long as the last one that a target had, and all are rounded up.
+        """Wait until an answer may leave, so that its time does not show whether a target has the token. An unknown
+        token takes as long as a target's last signal, and all times are rounded up.
         """
         took = self._clock.monotonic() - began
         if is_ours:

@@ -1,8 +1,7 @@
-"""Signals find their targets by tokens, move deadlines, and are judged and stored before anybody hears of success.
+"""Signals find their targets by tokens, move deadlines, and are judged and stored before the sender hears OK.
 
-What has been heard counts at once, in memory: a target whose signal we have is not silent. While the store does not
-work, who sent it is told 503, for it could be lost with this process. It is judged all the same, and stored later,
-whether or not the sender sends it again.
+A signal counts at once, in memory: its target is not silent. While the store fails, the sender gets 503, as this
+process might lose the signal. It is judged all the same, and stored later, whether or not it is sent again.
 """
 
 from __future__ import annotations
@@ -42,23 +41,23 @@ from .handing import Handing
 from .requests import NotKept, PushRequests, Take
 
 MOST_STRANGERS: Final = 20
-"""Unknown tokens that are told of; what comes after them is not."""
+"""Unknown tokens that are told; later ones are not."""
 
 AT_ONCE_S: Final = 0.25
-"""Seconds in which a store that is well has stored a signal. After that it is asked whether it is there."""
+"""Seconds in which a healthy store keeps a signal. After that it is asked whether it is there."""
 
 ANSWER_S: Final = 0.25
-"""Seconds in which a store answers that question. After that it counts as away."""
+"""Seconds for the answer. After that the store counts as away."""
 
 STORED_WITHIN_S: Final = 2.0
-"""Seconds in which a store that is there, but slow, has stored a signal. After that its sender sends it again."""
+"""Seconds in which a slow store keeps a signal. After that its sender must send it again."""
 
 NO_STORE: Final = "not stored yet, because the store of this agent does not work"
 
 
 @frozen
 class _Heard:
-    """A signal that lies in the inbox of its target, or has been taken out already."""
+    """A signal in its target's inbox, or taken out already."""
 
     name: str
     inbox: Inbox
@@ -68,8 +67,8 @@ class _Heard:
 class Signals:
     """All targets that report to us. A token is looked up by its hash: no comparison tells how much of it is right.
 
-    `say` is told of the first signals with a token that no target has: who sent them hears nothing of that. `now`: UTC
-    seconds since 1970. `peers`: is told who has sent a signal of ours, and says whether we may have missed one.
+    `say` gets the first signals with unknown tokens, of which their senders hear nothing. `now`: UTC seconds since
+    1970. `peers`: is told the senders of known signals, and says whether signals may be lost.
     """
 
     def __init__(
@@ -82,17 +81,17 @@ class Signals:
         self._targets: dict[bytes, Target] = {}
         self._by_name: dict[str, tuple[Target, PushCheck]] = {}
         self._asked: dict[str, AskedRun] = {}
-        """The run by which the inbox of a target is emptied, as long as that run has not ended."""
+        """The run that empties a target's inbox, until it ends."""
         self._strangers: set[bytes] = set()
         self._is_store_down = False
         self._waiting = set[anyio.CancelScope]()
-        """Of signals that wait for the store."""
+        """Scopes of signals that wait for the store."""
         self._is_store_silent = False
-        """It did not answer, and has stored nothing since. It is not asked again until it has."""
+        """It did not answer, and has stored nothing since. It is not asked again before it has."""
         self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:
-        """Know these targets from now on, and no others. One that is as before keeps its inbox, as its check does."""
+        """Know these targets and no others. Unchanged ones keep their inboxes."""
         before, self._targets, self._by_name = self._by_name, {}, {}
         for each in targets:
             if each.is_enabled and isinstance(each.check, PushCheck):
@@ -104,12 +103,12 @@ class Signals:
         self._asked = {name: asked for name, asked in self._asked.items() if name in self._by_name}
 
     def server(self, clock: Clock, *, takes_get: bool) -> Server:
-        """Make the server by which they come in."""
+        """Make the server for them."""
         return push_server(clock, self.take, self._peers, self._say, takes_get=takes_get)
 
     def plan(self) -> None:
-        """Give each target of ours its first deadline that has none yet. The scheduler has read its store. Of one that
-        another agent has nobody knows the deadline here, and it would be moved.
+        """Give each of our targets without a deadline its first one, after the store was read. Another node's deadlines
+        are unknown here, and would be moved.
         """
         now = datetime.fromtimestamp(self._now(), UTC)
         for name, (target, check) in self._by_name.items():
@@ -119,10 +118,10 @@ class Signals:
                     self._wait_for(target, check, now)
 
     def listen(self, event: RunMissed | RunEnded | StoreDown | StoreUp) -> None:
-        """Take what the scheduler tells: a deadline that passed, a run that has emptied an inbox, or how the store is.
+        """Take the scheduler's events: a missed deadline, a run that emptied an inbox, or the store's state.
 
-        A deadline that passed while nobody could report, while signals were turned away, or during a pause, is no
-        silence: the target has until the next one.
+        A deadline is no silence if it passed during a pause, or while signals could not come in. The target then has
+        until the next one.
         """
         if isinstance(event, (StoreDown, StoreUp)):
             self._is_store_down = isinstance(event, StoreDown)
@@ -141,7 +140,7 @@ class Signals:
             self._wait_for(target, check, now)
 
     def _run_ended(self, run: RunEnded, inbox: Inbox) -> None:
-        """Ask for another run if signals have come since the one that has ended took out what lay there."""
+        """Ask for another run if signals have come since the ended one emptied the inbox."""
         asked = self._asked.get(run.job_id)
         if asked is not None and asked.due_us == round(run.due.timestamp() * 1e6):
             del self._asked[run.job_id]
@@ -152,7 +151,7 @@ class Signals:
                 self._ask(run.job_id)
 
     def _wait_for(self, target: Target, check: PushCheck, now: datetime) -> None:
-        """Let a target have until its first deadline after `now`."""
+        """Give a target until its first deadline after `now`."""
         deadline = first_deadline(target.schedule, check.grace, now)
         if deadline is not None:
             with suppress(JobNotFound, AlreadyStopped):
@@ -163,8 +162,8 @@ class Signals:
         """Take a signal: its target is judged now, and at its next deadline. Return once both are stored, and whether
         there is such a target.
 
-        A token of nobody changes nothing, and waits for the store all the same. Raises NotKept if the agent stops, or
-        its store does not answer in time; the signal counts nevertheless.
+        An unknown token changes nothing, and waits for the store all the same. Raises NotKept if the agent stops or its
+        store does not answer in time; the signal counts nevertheless.
         """
         digest = _digest(token)
         target = self._targets.get(digest)
@@ -186,9 +185,9 @@ class Signals:
         raise NotKept(NO_STORE)
 
     async def _is_stored(self, heard: _Heard | None) -> bool:
-        """Wait until a signal has been judged and stored. A store that is slow may take longer than one that is away.
+        """Wait until a signal was judged and stored. A slow store may take longer than an absent one.
 
-        Raises what `_judged` raises, and StoreError.
+        Raises the errors of `_judged`, and StoreError.
         """
         if await self._is_stored_within(heard, AT_ONCE_S):
             return True
@@ -219,7 +218,7 @@ class Signals:
         return False
 
     async def _take_handed(self, name: str, signal: Signal, peer: str) -> None:
-        """Take a signal that another agent of the fleet has handed on. Raises NotKept if its target is not ours now."""
+        """Take a signal from another node. Raises NotKept if its target is not ours now."""
         if name not in self._by_name:  # the configuration has changed
             return
         if not self._scheduler.get(name).is_ours:
@@ -228,9 +227,8 @@ class Signals:
         await self._judged(self._hear(name, signal, peer))
 
     def _hear(self, name: str, signal: Signal, peer: str) -> _Heard | None:
-        """Put a signal into its target's inbox, move the deadline, and have a run of the target empty the inbox. None:
-        another agent has its target, and is handed the signal; or the target is paused, and its signals count for
-        nothing but the deadline.
+        """Put a signal into its target's inbox, move the deadline, and have a run empty the inbox. None: another node
+        has the target, and gets the signal. None also if the target is paused: its signals only move the deadline.
         """
         target, check = self._by_name[name]
         job = self._scheduler.get(name)
@@ -249,7 +247,7 @@ class Signals:
         return _Heard(name, check.inbox, signal)
 
     async def _judged(self, heard: _Heard | None) -> None:
-        """Return once a signal has been judged, if it is ours. Raises NotKept if its target is not checked."""
+        """Return once a signal was judged, if it is ours. Raises NotKept if its target is not checked."""
         for _ in range(2):  # a run that goes on may have emptied the inbox before; the next one has not
             if heard is not None and heard.inbox.holds(heard.signal):
                 answer = await self._ask(heard.name)
@@ -259,7 +257,7 @@ class Signals:
                     raise NotKept("not stored, because its target is not checked now")
 
     def _ask(self, name: str) -> AskedRun:
-        """The run that empties an inbox: one at a time, or the second would find nothing there."""
+        """The run that empties an inbox: one at a time, as a second would find nothing."""
         asked = self._asked.get(name)
         if asked is None or asked.is_done:
             asked = self._asked[name] = self._scheduler.get(name).run_now()
@@ -272,9 +270,9 @@ class Signals:
 
 
 def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime | None:
-    """Until when there has to be another signal. A run that has started has to end within the grace.
+    """The deadline of the next signal. A run that has started must end within the grace.
 
-    None: it says nothing about that.
+    None: this signal sets no deadline.
     """
     at = datetime.fromtimestamp(signal.at, UTC)
     match signal.said:
@@ -287,7 +285,7 @@ def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime
 
 
 def first_deadline(schedule: Schedule, grace: float, now: datetime) -> datetime | None:
-    """Until when a signal has to come that nobody has waited for before `now`. None: its schedule is over."""
+    """The deadline of a first signal that was not awaited before `now`. None: its schedule is over."""
     interval = getattr(schedule, "interval", None)
     expected = now + interval if isinstance(interval, timedelta) else schedule.next(now)
     return None if expected is None else expected + timedelta(seconds=grace)

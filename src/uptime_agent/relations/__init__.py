@@ -1,10 +1,9 @@
-"""Relations: what targets have to do with one another.
+"""Relations between targets.
 
-Offers `Parents`, by which a target is unreachable rather than down, and `Groups`, which are down as a whole; and for
-agents that share a store `SharedGroups`, `Elsewhere`, how targets stand that another agent has, and `Answers`, which
-waits for them. `Here` knows whether to look there, and `Above` what a check asks of the targets above its own. Does not
-know how a target is checked, which targets a file names, or who is told. Lives on the event loop; the store is asked in
-threads.
+Offers `Parents`, which make a target unreachable instead of down, and `Groups`, which are down as a whole. For nodes
+that share a store it offers `SharedGroups`, `Elsewhere`, the status of other nodes' targets, and `Answers`, which waits
+for them. `Here` knows when to look there, and `Above` answers what a check asks about parents. Checks no target and
+tells no person. Lives on the event loop; the store is asked in threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The targets above others, as the checks of those see them: how they stood and stand, and who has to answer first."""
+"""The parents of targets, as the targets' checks see them: their past, their status, their pending answers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .here import Here
 from .parents import Parents
 
 PATIENCE: Final = 4.0
-"""Seconds in which the store says how targets stand that other agents have."""
+"""Seconds for the store to tell the status of other nodes' targets."""
 
 
 class Above:
-    """The targets above others, as the checks of those others see them. `targets`: all of them by name.
+    """The parents of targets, as the targets' checks see them. `targets`: all by name.
 
-    `elsewhere`: asked for those that other agents have; None: nobody shares the store.
+    `elsewhere`: reads other nodes' targets; None: the store is not shared.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Above:
         self._recall = recall
         self._elsewhere = elsewhere
         self._complete: set[str] = set()
-        """Targets of which all is known that their checks need, those above them included."""
+        """Targets with everything known that their checks need, parents included."""
         self._undecided: dict[str, float] = {}
-        """When the first check of a target began that waits for those above it, in UTC seconds."""
+        """When the first check of a target began that waits for its parents, in UTC seconds."""
 
     def follow(self, parents: Mapping[str, Sequence[str]]) -> None:
-        """Let these be the parents of each target from now on."""
+        """Use these parents of each target from now on."""
         self._parents.follow(parents)
         voted = {name for name in self._targets if has_instants(self._targets, name)}
         for name, of in parents.items():
@@ -53,17 +53,17 @@ class Above:
         self._complete.clear()
 
     def forget(self, name: str) -> None:
-        """Know nothing of a target that is gone. Others are looked for anew above those that it was above of."""
+        """Forget a removed target. The parents of targets below it are looked up again."""
         self._here.forget(name)
         self._undecided.pop(name, None)
         self._complete.clear()
 
     async def recall(self, name: str) -> None:
-        """Recall a target and those above it, at the same time; return when it is known how they stood."""
+        """Recall a target and its parents together; return when their past is known."""
         self._here.arrive(name)
         if name in self._complete and self._recall.has(name):  # with each check: there may be thousands above it
             return
-        # The past of those that other agents have is in the store, and is asked for when a verdict depends on it.
+        # The past of other nodes' targets is in the store, and is read when a verdict needs it.
         wanted = (name, *(self._parents.above(name) if self._elsewhere is None else ()))
         missing = [each for each in wanted if each in self._targets and not self._recall.has(each)]
         if len(missing) == 1:
@@ -76,8 +76,8 @@ class Above:
             self._complete.add(name)
 
     def unchecked(self, name: str, began: float) -> Sequence[str]:
-        """The targets above one that have not been checked since its check began. Of those that have their own instants
-        the first of its checks that was left undecided counts: nothing else makes them answer, and they may not know.
+        """The parents of a target that were not checked since its check began. For parents with their own instants,
+        that is the first of its undecided checks: nothing else makes them answer.
         """
         status = self._targets[name]
         if not status.waits:
@@ -89,7 +89,7 @@ class Above:
         return silent if is_waiting else tuple(dict.fromkeys((*self._parents.unchecked(name, began), *silent)))
 
     async def look(self, name: str) -> str | None:
-        """Find out how those above a target stand that other agents have. Why that cannot be known; None: it is."""
+        """Find out the status of a target's parents on other nodes. Returns why it is unknown; None: it is known."""
         away = [each for each in self._parents.above(name) if not self._here.is_here(each)]
         if not away or self._elsewhere is None:
             return None
@@ -103,7 +103,7 @@ class Above:
         return f"nobody knows how the targets above it stand: {said}"
 
     def _is_silent(self, name: str, since: float) -> bool:
-        """Whether agents vote on a target, and have not found out since that instant how it stands."""
+        """Whether nodes vote on a target, and have not decided its status since that instant."""
         found = self._here.known(name)
         if found is None or not has_instants(self._targets, name):
             return False

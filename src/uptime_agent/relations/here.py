@@ -1,4 +1,4 @@
-"""Here: which targets this agent knows by its own checks, and how any target stands, whoever has it."""
+"""Here: which targets this node knows by its own checks, and the status of any target on any node."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .elsewhere import Elsewhere
 
 
 class Here:
-    """The targets that this agent has checked since any other agent did. `targets`: all, by name.
+    """The targets that this node was the last to check. `targets`: all, by name.
 
-    `elsewhere`: what other agents know of targets; None: nobody shares the store. `is_ours`: whether no other agent has
-    the target of a name.
+    `elsewhere`: the status of other nodes' targets; None: the store is not shared. `is_ours`: whether no other node has
+    a target.
     """
 
     def __init__(
@@ -29,30 +29,30 @@ class Here:
         self._here: set[str] = set()
 
     def is_here(self, name: str) -> bool:
-        """Whether we know how a target stands without asking the store: nobody else has had it since we checked it."""
+        """Whether a target's status is known without the store: no other node has had it since our check."""
         return self._elsewhere is None or (name in self._here and self._recall.has(name) and self._is_ours(name))
 
     def known(self, name: str) -> TargetStatus | None:
-        """The target of that name; one of another agent as it was read last. None: there is no such target."""
+        """The target of that name; another node's as last read. None: there is no such target."""
         status = self._targets.get(name)
         if status is None or self._elsewhere is None or self.is_here(name):
             return status
         return self._elsewhere.of(name)
 
     def arrive(self, name: str) -> None:
-        """Forget how a target stood that another agent may have had: call this before each check of it."""
+        """Forget the status of a target that another node may have had. Call this before each check of it."""
         if self._elsewhere is not None and name not in self._here:
             self._here.add(name)
             self._leave(name)
 
     def look_around(self) -> None:
-        """Forget how those targets stand that other agents have by now."""
+        """Forget the status of targets that other nodes have now."""
         for name in [name for name in self._here if not self._is_ours(name)]:
             self._here.discard(name)
             self._leave(name)
 
     def forget(self, name: str) -> None:
-        """Know nothing of a target that is gone."""
+        """Forget a removed target."""
         self._here.discard(name)
         self._recall.forget(name)
 

@@ -1,4 +1,4 @@
-"""The jobs that check a target, and the seconds that follow from its configuration: how late, how long, how patient."""
+"""The jobs that check a target, and the seconds that follow from its configuration: grace, duration, patience."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ Vote = Callable[[str], Awaitable[object]]
 """The task by which an agent checks the target of a name, and votes on it."""
 
 CUT_OFF_AFTER: Final = 5.0
-"""Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
+"""Seconds after the timeouts of its attempts at which a hanging check is cut off."""
 
 SHORTEST_GRACE: Final = 1.0
 GRACE_OF_CALENDARS: Final = 60.0
 
 HEARD_WITHIN: Final = 1.0
-"""Seconds after its check in which the others have the vote of an agent."""
+"""Seconds after a node's check in which its vote reaches the others."""
 
 MOST_VOTES: Final = 100
-"""Checks of one target for votes that go on at a time. Their timeouts end them sooner, unless its interval is tiny."""
+"""Checks of one target for votes that run at a time. Timeouts end them sooner, unless the interval is tiny."""
 
 VOTE: Final = "vote:"
-"""What begins the id of the job by which this agent checks a target that several check. No store keeps it."""
+"""The beginning of the id of a vote's job, on a node that checks with others. No store keeps it."""
 
 
 def add_job(
     scheduler: Scheduler, target: Target, start: Start | datetime | None, gate: float, *, is_patient: bool = False
 ) -> None:
-    """Add the job of a target, or change the one that there is. Raises InvalidJob if its schedule is over.
+    """Add the job of a target, or change it. Raises InvalidJob if its schedule is over.
 
-    `gate`: seconds for which a failed check may wait to hear whether we are offline.
+    `gate`: seconds for which a failed check may wait to learn whether we are offline.
     """
     # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
     waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
     needs: tuple[str, ...] = target.needs
     timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
-    if target.quorum is not None:  # it waits for the votes of others, and asks nobody itself
+    if target.quorum is not None:  # it waits for the votes of others, and asks no host itself
         timeout, needs = patience_of(target, gate) + CUT_OFF_AFTER, ()
     is_push = isinstance(target.check, PushCheck)  # a signal that comes during a run is judged by another
     try:
@@ -69,8 +69,8 @@ def add_job(
 
 
 def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> None:
-    """Add the job by which this agent checks a target that several check, at each instant at which that is due:
-    of agents that left out some because a check takes long, no two might vote on the same.
+    """Add the job of this node's votes on a target, at each due instant. A node that skipped some, as a check takes
+    long, might never vote on the same instant as another.
     """
     scheduler.add(
         vote,
@@ -96,7 +96,7 @@ def is_ours(scheduler: Scheduler, name: str) -> bool:
 
 
 def is_new(scheduler: Scheduler, name: str) -> bool:
-    """Whether a target's job has not ended a run so far: its history, if there is one, is of a job before it."""
+    """Whether a target's job has not ended a run yet: any history is of an earlier job."""
     try:
         found = scheduler.get(name).statistics()
     except JobNotFound:  # its schedule has ended
@@ -105,9 +105,9 @@ def is_new(scheduler: Scheduler, name: str) -> bool:
 
 
 def holds(target: Target, gate: float, ended: float) -> float:
-    """Seconds after the end of a check within which the next one has ended, if nothing is wrong with us.
+    """Seconds after the end of a check within which the next has ended, if we are well.
 
-    `gate`: seconds for which a failed check may wait to hear whether we are offline.
+    `gate`: seconds for which a failed check may wait to learn whether we are offline.
     """
     schedule = target.schedule
     allowed = grace_of(target) + longest(target) + gate
@@ -118,7 +118,7 @@ def holds(target: Target, gate: float, ended: float) -> float:
 
 
 def longest(target: Target) -> float:
-    """Seconds that a check of the target may take: all its attempts, of mode all with a lookup before them."""
+    """Seconds that a check of the target may take: all its attempts, of mode all with a lookup before."""
     timeout = target.timeout * (2 if target.mode is Mode.ALL else 1)
     if isinstance(target.check, StepsCheck):
         timeout += sum(each.timeout or TIMEOUT_OF_ALWAYS for each in target.check.steps if each.is_always)
@@ -126,11 +126,11 @@ def longest(target: Target) -> float:
 
 
 def grace_of(target: Target) -> float:
-    """Seconds that a check may be late. What is later, after a downtime above all, is left out: so the checks keep
-    their places instead of starting together. Where there is no room for all, that is given up: see `let_wait`.
+    """Seconds that a check may be late. Later ones, such as after a downtime, are left out, so that checks keep their
+    places instead of starting together. If there is no room for all, see `let_wait`.
 
-    Who would have reported to us while nobody listened is not silent: the deadline of a push target may be no later
-    than a start by the calendar, however long its interval is.
+    A push target is not silent if we did not listen. So its deadline may be no later than a start by the calendar,
+    however long its interval is.
     """
     schedule = target.schedule
     if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):
@@ -139,5 +139,5 @@ def grace_of(target: Target) -> float:
 
 
 def patience_of(target: Target, gate: float) -> float:
-    """Seconds after it is due in which all agents that check the target have said what they have found."""
+    """Seconds after it is due in which all nodes that check the target have voted."""
     return grace_of(target) + longest(target) + gate + HEARD_WITHIN

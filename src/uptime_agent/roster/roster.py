@@ -1,8 +1,7 @@
-"""The roster: which targets are checked by now, and what becomes of them when the configuration changes.
+"""The roster: which targets are checked, and what a new configuration does to them.
 
-A target of the configuration is three things here: how it stands, on the board; how it is asked; and its job. The
-roster alone adds them and takes them away, all together, at the start and while the agent runs. What a new
-configuration says of a target as the old one did is not touched.
+A target is three things here: its status on the board, its check, and its job. Only the roster adds and removes them,
+all together, at the start and later. A target that the new configuration leaves unchanged is not touched.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from ..text import Redactor
 from .jobs import VOTE, Vote, add_job, add_vote, grace_of, holds, patience_of
 
 MORE_AT_FIRST: Final = 0.15
-"""The share by which there are more checks than ever after while those are made good for that a start found due."""
+"""The share of additional checks while overdue ones of a start are made good."""
 
 LONGEST_GAP: Final = 0.1
-"""Seconds between two of those, at the most."""
+"""Seconds between two of those, at most."""
 
 ROUNDING: Final = timedelta(milliseconds=1)
-"""By so much a start in a store may differ from the grid that it lies on."""
+"""The difference that a stored start may have from its grid."""
 
 TOGETHER: Final = 50
-"""Targets that are changed before the loop has a turn."""
+"""Targets that are changed before other tasks get a turn."""
 
 
 @frozen
 class Ways:
-    """How targets are asked: what their checks share."""
+    """Parts that the checks of all targets share."""
 
     resolver: Resolver
     clock: Clock
@@ -53,7 +52,7 @@ class Ways:
 
 @frozen
 class Changes:
-    """The targets that a new configuration has added, removed, and changed, by name."""
+    """The names of targets that a new configuration has added, removed, and changed."""
 
     added: tuple[str, ...] = field(default=())
     removed: tuple[str, ...] = field(default=())
@@ -64,12 +63,11 @@ class Changes:
 
 
 class Roster:
-    """The targets that are checked, and their jobs. `is_once`: each is checked one time, whatever its schedule says.
+    """The targets that are checked, and their jobs. `is_once`: each one time, whatever its schedule.
 
-    `checks`: how each is asked, by name. `above`: follows which targets are above which. `longest_doubt`: seconds for
-    which a failed check may wait to hear whether we are offline. `vote`: the task by which agents vote on a target;
-    None: there are no others. `listed`: how they stand, in the order of the configuration; the list stays the same
-    object.
+    `checks`: by name. `above`: follows the parents. `longest_doubt`: seconds for which a failed check may wait to learn
+    whether we are offline. `vote`: the task by which nodes vote; None: there are no other nodes. `listed`: their status
+    in the configuration's order; the list stays the same object.
     """
 
     def __init__(
@@ -98,7 +96,7 @@ class Roster:
         self._patient: set[str] = set()
 
     def begin(self, targets: Iterable[Target]) -> None:
-        """Take in the targets that there are at the start. Raises InvalidJob for a schedule that is over."""
+        """Take in the first targets. Raises InvalidJob for a schedule that is over."""
         enabled = [target for target in targets if target.is_enabled]
         for target in enabled:
             self._know(target)
@@ -107,10 +105,10 @@ class Roster:
         self._list(targets)
 
     async def follow(self, targets: Iterable[Target]) -> Changes:
-        """Check these from now on, and no others. The loop has its turns meanwhile.
+        """Check these targets and no others. Other tasks get turns meanwhile.
 
-        What is removed or disabled stops at once, and its history stays. A target with another interval keeps its
-        place in it. Raises InvalidJob for a schedule that is over; then nothing has changed that comes after it.
+        A removed or disabled target stops at once, and its history stays. A new interval keeps the target's place in
+        it. Raises InvalidJob for a schedule that is over; later changes are then not made.
         """
         wanted = {each.name: each for each in targets if each.is_enabled}
         removed = [name for name in self._targets if name not in wanted]
@@ -127,17 +125,16 @@ class Roster:
         return Changes(tuple(added), tuple(removed), tuple(changed))
 
     def remove_others(self) -> list[str]:
-        """Remove jobs that an earlier agent has left behind and whose targets are gone. Their names."""
+        """Remove jobs of an earlier agent whose targets are gone. Returns their names."""
         gone = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self._statuses]
         for job in gone:
             job.remove()
         return [job.id for job in gone]
 
     def begin_evenly(self) -> None:
-        """Let the checks that fell due while nobody could begin them start one after another, and not all at once.
+        """Let overdue checks start one after another, not all at once.
 
-        Call it once the store has been read. What is no regular start is left as it is: the next attempt above all, on
-        which a verdict depends.
+        Call it once the store was read. Other starts stay as they are: verdicts depend on next attempts.
         """
         now = self._ways.clock.wall()
         lengths = Counter(map(_interval_of, self._targets.values()))
@@ -152,14 +149,14 @@ class Roster:
                 before[interval] += 1
 
     def let_wait(self, name: str) -> None:
-        """Let the checks of a target wait for room, however late they are: it might be left out every time."""
+        """Let a target's checks wait for room, however late: otherwise it might be left out every time."""
         if name in self._statuses and name not in self._patient:
             self._patient.add(name)
             with suppress(JobNotFound):  # its schedule has ended
                 self._scheduler.get(name).update(missed=Missed.LATEST)
 
     def _set(self, target: Target) -> None:
-        """Let a target be checked as the configuration says by now. What is known of it stays."""
+        """Check a target as the configuration now says. Its known state stays."""
         self._add(target)
         self._know(target)
 
@@ -182,7 +179,7 @@ class Roster:
         if status is None:
             status = self._statuses[target.name] = TargetStatus(target.name, "", "")
         status.url, status.kind = str(target.check.url), target.kind
-        is_push = isinstance(target.check, PushCheck)  # nobody can be asked again
+        is_push = isinstance(target.check, PushCheck)  # no other node can be asked again
         status.max_attempts, status.is_verified = 1 if is_push else target.max_attempts, not target.is_unverified
         status.grace = grace_of(target)
         status.holds = partial(holds, target, self._longest_doubt)
@@ -196,7 +193,7 @@ class Roster:
         self._targets[target.name] = target
 
     def _asked(self, target: Target) -> Target:
-        """The target as it is asked: with `is_once` nobody listens to one that reports by itself."""
+        """The target as it is checked: with `is_once` push targets are not listened to."""
         if not self._is_once or not isinstance(target.check, PushCheck):
             return target
         return evolve(target, check=evolve(target.check, is_heard=False))
@@ -216,7 +213,7 @@ class Roster:
 
 
 def _interval_of(target: Target) -> float:
-    """Seconds between checks that are spread by the targets' names. 0: they are not."""
+    """Seconds between checks that are spread by name. 0: they are not."""
     if (
         not isinstance(target.schedule, Every)
         or target.start not in (None, "phase")
@@ -228,7 +225,7 @@ def _interval_of(target: Target) -> float:
 
 
 def _is_overdue(job: Job, now: float, grace: float) -> bool:
-    """Whether a regular start of a job has passed so lately that it would be made good for."""
+    """Whether a regular start passed so recently that it would be made good."""
     due = job.next_start
     if due is None or not now - grace <= due.timestamp() <= now:
         return False
@@ -237,7 +234,7 @@ def _is_overdue(job: Job, now: float, grace: float) -> bool:
 
 
 def check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 1) -> TargetCheck:
-    """Make how a target is asked. `attempts`: how many its next run has."""
+    """Make the check of a target. `attempts`: the number of its next run."""
     return TargetCheck(
         check=target.check,
         needs=target.needs,

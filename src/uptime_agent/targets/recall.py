@@ -1,4 +1,4 @@
-"""The agent's memory of its targets: read once for each, before it is checked for the first time."""
+"""The agent's memory of its targets: read once for each, before its first check."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from .status import TargetStatus
 logger = getLogger(__name__)
 
 FIRST_LOOK: Final = 10
-"""Records of a target among which there nearly always is a report."""
+"""Records of a target that nearly always include a report."""
 
 SECOND_LOOK: Final = 500
 
 ROUNDING: Final = 0.001
-"""Seconds by which instants in a store may differ from those of a job."""
+"""Seconds by which instants in a store may differ from a job's."""
 
 PATIENCE: Final = 4.0
-"""Seconds after which a target starts without a past: its check waits meanwhile, and has little more than these."""
+"""Seconds after which a target starts without a past; its check waits meanwhile."""
 
 WAITS: Final = (0.5, 2.0)
-"""Seconds before each further attempt to ask a store that could not be reached."""
+"""Seconds before each further attempt at an unreachable store."""
 
 
 class Recall:
-    """A reader of history that lets targets stand as they did when an earlier process last checked them.
+    """A reader of history that restores targets from an earlier process.
 
-    `tell` is called with each target that has a past. `clean` masks secrets. `is_new`: whether the one of a name has
-    come into the configuration, or back, since it was checked last: then it begins anew, for its last incident has
-    ended. `is_ours`: whether no other agent has it.
+    `tell` gets each target with a past. `clean` masks secrets. `is_new`: whether a target was added to the
+    configuration, or came back, since its last check: it begins again, as its last incident has ended. `is_ours`:
+    whether no other node has it.
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class Recall:
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
         self._said: dict[str, str] = {}
-        """Words of a store that could not tell how a target stood, by target."""
+        """A store's words about unknown targets, by target."""
 
     def forget(self, name: str) -> None:
-        """Know nothing of a target any more: should it come back, it is recalled anew."""
+        """Forget a target: if it comes back, it is recalled again."""
         self._recalled.pop(name, None)
         self._said.pop(name, None)
 
     def has(self, name: str) -> bool:
-        """Whether it is known how a target stood, or that nobody knows."""
+        """Whether a target's past is known, or known to be missing."""
         event = self._recalled.get(name)
         return event is not None and event.is_set()
 
     async def recall_all(self) -> None:
-        """Recall all targets, one after another; none if nothing at all is remembered, as when all begins."""
+        """Recall all targets in sequence; none if the store is empty, as at a first start."""
         if not await self._is_there_a_past():
             for name in self._targets.keys() - self._recalled.keys():
                 self._recalled[name] = event = anyio.Event()
@@ -82,8 +82,8 @@ class Recall:
                 await self.recall(name)
 
     async def recall(self, name: str) -> None:
-        """Recall a target unless that has been done; return when it is known how it stood. A second caller waits for
-        the first, and goes on if that one is cancelled.
+        """Recall a target once; return when its past is known. A second caller waits for the first, and continues if
+        that is cancelled.
         """
         while not self.has(name) and name in self._targets:
             event = self._recalled.get(name)
@@ -112,7 +112,7 @@ class Recall:
     async def _is_there_a_past(self) -> bool:
         try:
             return bool(await self._scheduler.history(limit=1))
-        except StoreError:  # whoever asks for a target's own past says why
+        except StoreError:  # a call for a target's own past says why
             return True
 
     def _start_over(self, name: str, reason: str) -> None:
@@ -134,8 +134,8 @@ class Recall:
                 return
 
     def _is_set_back(self, name: str, records: Sequence[Record]) -> bool:
-        """Whether the job has begun its last run before the latest of these by the clock, which was set back since:
-        then the last run may lie far behind them.
+        """Whether the job's last run began before the latest of these records, as the clock was set back. Then the last
+        run may lie far behind them.
         """
         begun = next((record.started.timestamp() for record in records if record.started is not None), None)
         try:
@@ -145,7 +145,7 @@ class Recall:
         return begun is not None and last is not None and begun > last + ROUNDING
 
     async def _ask(self, name: str, limit: int) -> list[Record]:
-        """Ask the store, and again if it cannot be reached. What it says it cannot do, it cannot do later either."""
+        """Ask the store, and again if unreachable. A refusal is final."""
         for wait in WAITS:
             try:
                 return await self._scheduler.history(name, limit=limit)

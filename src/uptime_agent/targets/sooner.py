@@ -1,7 +1,7 @@
-"""When a target is checked before its schedule would have it: for the next attempt, or while it is not well.
+"""Checks before the schedule: for the next attempt, or while a target is not well.
 
-Such a check is the next start of the target's own job, set by hand: no slot is held meanwhile, the schedule keeps its
-grid, a regular start that comes first stands for it, and a restart finds it where it was.
+Such a check is the next start of the target's own job, set by hand. It holds no unit meanwhile, and the schedule keeps
+its grid. A regular start that comes first replaces it, and a restart finds it in place.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from .status import TargetStatus, has_instants
 
 
 def sooner(target: TargetStatus, run: RunEnded) -> float | None:
-    """The instant, in UTC seconds, at which a target is wanted again after a run. None: its schedule will do.
+    """The instant, in UTC seconds, at which a target must be checked after a run. None: its schedule decides.
 
-    An attempt comes its interval after the one before has ended. What is not well keeps a grid: from start to start.
+    An attempt follows one interval after the end of the last. A target that is not well keeps a grid, from start to
+    start.
     """
     if target.last is not None and target.last.asks:
         return None
@@ -30,10 +31,10 @@ def sooner(target: TargetStatus, run: RunEnded) -> float | None:
 
 
 def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
-    """The instant, in UTC seconds, at which a target is wanted again whose check was cut off. None: its schedule will
-    do. Nobody knows what it would have found, so it counts as one that found the target down.
+    """The instant, in UTC seconds, for repeating a check that was cut off. None: its schedule decides. Its finding is
+    unknown, so it counts as down.
 
-    `rest`: seconds in which it is not to start.
+    `rest`: seconds in which it must not start.
     """
     ended = run.ended.timestamp()
     wanted = _on_its_grid(target, run.due.timestamp(), ended + rest)
@@ -44,7 +45,7 @@ def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
 
 
 def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None:
-    """The first instant after that one by the interval of what is not well, from the start that was `due` on."""
+    """The first instant after `after`, in the interval for targets that are not well, from the start that was `due`."""
     if target.failing_interval is None:
         return None
     intervals = max(math.floor((after - due) / target.failing_interval) + 1, 1)
@@ -52,8 +53,8 @@ def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None
 
 
 class Sooner:
-    """A subscriber that has targets checked sooner than their schedules say. `rest`: seconds after a death in which
-    nothing starts that it has cut off.
+    """A subscriber that has targets checked before their schedules. `rest`: seconds after a crash in which interrupted
+    checks do not start.
     """
 
     def __init__(
@@ -67,14 +68,14 @@ class Sooner:
         self._targets = targets
         self._rest = rest
         self._crashed: dict[str, RunEnded] = {}
-        """Checks that a death has cut off, by target, until their jobs are there again."""
+        """Checks that a crash has cut off, by target, until their jobs are read again."""
         self._children: dict[str, set[str]] = {}
-        """Targets that are checked again once those above have been, by the name of each that has not."""
+        """Targets that are checked again after their parents, by the name of each unchecked parent."""
         self._awaited: dict[str, set[str]] = {}
-        """The same the other way round: for which targets above a target waits."""
+        """The reverse: the parents for which a target waits."""
 
     def hear(self, news: News) -> None:
-        """Set the next start of a target that has just been checked, if that is sooner than its regular one."""
+        """Set the next start of a checked target, if that precedes its regular one."""
         if not isinstance(news, Checked) or news.target.last_run is None:
             return
         for parent in () if news.target.last is None else news.target.last.asks:
@@ -87,14 +88,14 @@ class Sooner:
         self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
 
     def listen(self, run: RunEnded) -> None:
-        """Have a check made up for that was cut off: at once if a stop has done it, after a death with `make_up`."""
+        """Repeat a check that was cut off: at once after a stop, after a crash with `make_up`."""
         if run.outcome is Outcome.CRASHED:
             self._crashed[run.job_id] = run
         elif run.outcome is Outcome.CANCELLED:
             self._make_up(run, 0.0)
 
     def make_up(self) -> None:
-        """Set the next starts of those that deaths have cut off: their jobs have been read. They rest before, but no
+        """Set the next starts of checks that crashes have cut off, after their jobs were read. They rest first, but no
         longer than their interval: a target of twice a second would miss twenty checks.
         """
         crashed, self._crashed = self._crashed, {}
@@ -105,7 +106,7 @@ class Sooner:
                 self._start(run.job_id, first)
 
     def _regular(self, name: str, after: datetime) -> tuple[datetime | None, float]:
-        """The first start after an instant by the schedule of a target, and the seconds from there to the next."""
+        """A target's first start after an instant by its schedule, and the seconds to the next."""
         try:
             schedule = self._scheduler.get(name).schedule.bind(name)
         except JobNotFound:
@@ -121,16 +122,16 @@ class Sooner:
             self._start(run.job_id, datetime.fromtimestamp(wanted, UTC))
 
     def answered(self, parent: str, at: float) -> None:
-        """Have those checked at `at`, in UTC seconds, that only wait for this one above them."""
+        """Check the targets at `at`, UTC seconds, that wait only for this parent."""
         for child in self._children.pop(parent, ()):
             self._answered(child, parent, datetime.fromtimestamp(at, UTC))
 
     def waits_for(self, parent: str) -> bool:
-        """Whether anything is checked again once the one above it of that name has been."""
+        """Whether any target is checked again after that parent."""
         return parent in self._children
 
     def _ask(self, parent: str, child: str) -> None:
-        """Have a target checked now, and another one after it. One that has its own instants waits for these."""
+        """Check a target now, and another one after it. A target with its own instants waits for these."""
         is_asked = parent in self._children or has_instants(self._targets, parent)
         if not is_asked:
             try:
@@ -143,7 +144,7 @@ class Sooner:
         self._awaited.setdefault(child, set()).add(parent)
 
     def _answered(self, child: str, parent: str, at: datetime) -> None:
-        """Have a target checked if the last one has answered that it waits for: the one that is down may be slow."""
+        """Check a target if its last awaited parent has answered: a parent that is down may be slow."""
         left = self._awaited.get(child, set())
         left.discard(parent)
         if not left:
@@ -151,7 +152,7 @@ class Sooner:
             self._start(child, at)
 
     def _start(self, name: str, at: datetime) -> None:
-        """Have a target checked then, if that is sooner and no other agent has it by now, which sees to it itself."""
+        """Check a target then, if that is sooner and no other node has it, which would do it itself."""
         with suppress(JobNotFound, AlreadyStopped):
             job = self._scheduler.get(name)
             if job.is_ours and (job.next_start is None or at < job.next_start):

@@ -1,7 +1,7 @@
-"""HTTP: a server of few words, for what comes in from outside.
+"""HTTP: a small server for requests from outside.
 
-Offers `Server`, which has one exchange on each connection and lets nothing out of it; `Peers`, which connections give
-way where there are too many; and `Request` and `Answer`. Does not know what is asked for. Lives on the event loop.
+Offers `Server`, which has one exchange on each connection and contains its errors; `Peers`, which decides who gives
+way; `Request` and `Answer`. Knows no meaning of a request. Lives on the event loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""File descriptors of a server: how many connections may be open, and one that is kept to refuse the others with."""
+"""File descriptors of a server: the number of connections, and a spare one to refuse others with."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ except ImportError:  # where there are no such limits
 
 MOST_CONNECTIONS: Final = 100
 _SHARE: Final = 4
-"""Of the descriptors that this process may have, one part of so many is for what comes in: checks need the others."""
+"""The part of this process's descriptors for incoming requests is 1 / this: checks need the others."""
 
 
 def most_connections() -> int:
-    """How many connections may be open at a time, by the limit of this process on descriptors."""
+    """The most open connections, by this process's limit on descriptors."""
     if resource is None:
         return MOST_CONNECTIONS
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -26,7 +26,7 @@ def most_connections() -> int:
 
 
 class Spare:
-    """A descriptor that is kept, to be lent when there are no others."""
+    """A descriptor in reserve, for when no others are left."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None

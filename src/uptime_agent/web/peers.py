@@ -4,9 +4,9 @@
     all strangers together                    three quarters of them
     peers that are known                      all of them
 
-Where there is no room, one that has been answered gives way, or the oldest whose request has not come yet. So a
-stranger who opens connections and says nothing keeps nobody out. Requests that may be lost by that are counted, for
-each peer that is known: nobody is called silent whose peer was turned away.
+Where there is no room, an answered connection gives way, or the oldest whose request has not come yet. So a silent
+stranger with many connections keeps no other peer out. Possibly lost requests are counted, for each known peer: it is
+not called silent while it was turned away.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from attrs import define
 
 MOST_KNOWN: Final = 10_000
-"""Peers that are remembered. Beyond them the one that has been silent for longest is a stranger again."""
+"""Peers that are remembered. Beyond them the one silent for longest becomes a stranger."""
 
 _OF_ONE: Final = 0.5
 _OF_STRANGERS: Final = 0.75
@@ -27,10 +27,10 @@ _OF_STRANGERS: Final = 0.75
 
 @define(eq=False)
 class Place:
-    """The place of one connection. `leave`: called if it has to give way.
+    """The place of one connection. `leave`: called if it must give way.
 
-    `is_heard`: its request has come whole, so it keeps the place until it is answered. `is_answered`: it is only closed
-    in good order now.
+    `is_heard`: its whole request has come, so it keeps the place until the answer. `is_answered`: it is only being
+    closed.
     """
 
     peer: str
@@ -40,7 +40,7 @@ class Place:
 
 
 class Peers:
-    """The connections that are open, `most` at a time, and the peers that are known."""
+    """The open connections, at most `most`, and the known peers."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -50,15 +50,15 @@ class Peers:
         self._strangers = 0
         """How often strangers were."""
         self._deaf = 0
-        """How often nobody could be let in at all."""
+        """How often no connection could be accepted at all."""
         self.lost = 0
-        """How many connections were closed, or never accepted, that may have brought a request."""
+        """Connections that were closed, or never accepted, and may have brought a request."""
 
     def __len__(self) -> int:
         return len(self._places)
 
     def enter(self, peer: str, leave: Callable[[], object]) -> Place | None:
-        """Take a place for a connection of that peer. None: there is none for it."""
+        """Take a place for a connection of that peer. None: it has no room."""
         crowd = self._crowd(peer)
         if crowd is not None:
             done = next((each for each in crowd if each.is_answered), None)
@@ -79,7 +79,7 @@ class Peers:
         self._places.pop(place, None)
 
     def _crowd(self, peer: str) -> Iterable[Place] | None:
-        """The connections of which one has to give way to a new one of that peer, oldest first. None: none has to."""
+        """The connections of which one must give way to a new one of that peer, oldest first. None: there is room."""
         same = [each for each in self._places if each.peer == peer]
         if len(same) >= self._most * _OF_ONE:
             return same
@@ -93,14 +93,14 @@ class Peers:
     # -- what was not heard --------------------------------------------------------------------------------------------
 
     def know(self, peer: str) -> None:
-        """Take note that this peer has sent something of ours, as a signal of one of our targets."""
+        """Note that this peer has sent something of ours, such as a signal of our target."""
         self._known.setdefault(peer, 0)
         self._known.move_to_end(peer)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
 
     def turned_away(self, peer: str) -> None:
-        """Take note that a connection of that peer is closed before its request was read."""
+        """Note that a connection of that peer was closed before its request was read."""
         self.lost += 1
         if peer in self._known:
             self._known[peer] += 1
@@ -108,17 +108,17 @@ class Peers:
             self._strangers += 1
 
     def deaf(self) -> None:
-        """Take note that somebody could not even be let in, nobody knows who."""
+        """Note that a connection of an unknown peer could not be accepted."""
         self.lost += 1
         self._deaf += 1
 
     def missed(self, peer: str | None) -> int:
-        """Count what may have been a request of that peer and was not read. None: nobody knows the peer yet."""
+        """Count requests of that peer that may have been lost. None: the peer is unknown."""
         return self._deaf + self._known.get(peer or "", self._strangers)
 
 
 def peer_of(address: str) -> str:
-    """The peer that an address belongs to. Whoever has an IPv6 address has the whole /64 around it."""
+    """The peer of an address. The owner of an IPv6 address has the whole /64."""
     found = ip_address(address.partition("%")[0])
     if not isinstance(found, IPv6Address):
         return str(found)

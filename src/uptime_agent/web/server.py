@@ -1,6 +1,6 @@
 """A server of HTTP: one request on each connection, one answer, and a boundary around both.
 
-Whatever comes in over a connection, and whatever goes wrong with it, ends its own exchange and nothing else.
+Any error of a connection ends its own exchange and nothing else.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ logger = getLogger(__name__)
 
 BACKLOG: Final = 1_024
 PAUSE: Final = 0.1
-"""Seconds after which connections are accepted again that could not even be refused."""
+"""Seconds until connections are accepted again after one could not even be refused."""
 
 QUIET: Final = 300.0
-"""Seconds without such trouble, after which it is told of anew."""
+"""Seconds without such trouble, after which it is told again."""
 
 NO_ROOM: Final = send_again("too many connections are open here")
 
@@ -64,8 +64,8 @@ def listen(host: str, port: int, what: str = "requests") -> socket.socket:
 
 
 class Server:
-    """A server on one port. `answer` is awaited with each request, and may raise anything. `say` is told when requests
-    may be lost. `what`: what these are, and `port`: the name of the port, in words for people.
+    """A server on one port. `answer` is awaited with each request, and may raise any error. `say` is told when requests
+    may be lost. `what` and `port`: words for people, for these requests and for the port.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Server:
         self._what = what
         self._port = port
         self._told: dict[str, float] = {}
-        """When each trouble came last, by the clock that is never set."""
+        """When each trouble last came, by the clock that is never set."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until cancelled."""
@@ -105,7 +105,7 @@ class Server:
                         group.start_soon(self._attend, accepted, place, scope)
 
     def _accept(self, listener: socket.socket) -> socket.socket | OSError | None:
-        """Accept a connection: it, or why none can be accepted. None: there is none after all."""
+        """Accept a connection: it, or why none can be accepted. None: it is gone already."""
         try:
             connection, _ = listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
@@ -116,7 +116,7 @@ class Server:
         return connection
 
     async def _without_descriptors(self, listener: socket.socket, spare: Spare, why: OSError) -> None:
-        """Refuse a connection with the descriptor that is kept for that, or wait a moment if even that is gone."""
+        """Refuse a connection with the spare descriptor, or wait a moment if even that is gone."""
         self._peers.deaf()
         self._tell(f"{self._what} cannot be accepted", why.strerror or str(why))
         with spare.lent() as is_there:
@@ -127,7 +127,7 @@ class Server:
         await self._clock.sleep(PAUSE)
 
     def _admit(self, connection: socket.socket, scope: anyio.CancelScope) -> Place | None:
-        """Find a place for a connection. None: there was none, and it has been told so."""
+        """Find a place for a connection. None: there was none, and it was refused."""
         try:
             peer = peer_of(connection.getpeername()[0])
         except OSError:  # it has gone already
@@ -142,7 +142,7 @@ class Server:
         return place
 
     async def _attend(self, connection: socket.socket, place: Place, scope: anyio.CancelScope) -> None:
-        """Have one exchange. This is the boundary: nothing that happens in there goes any further."""
+        """Have one exchange. This is the boundary: no error in it goes any further."""
         try:
             with connection:
                 async with await _opened(connection) as stream:
@@ -178,14 +178,14 @@ class Server:
             self._say(f"{what}, and their senders are told to send them again: {why}")
 
     def _is_news(self, trouble: str) -> bool:
-        """Whether a trouble is to be told of: it has not been there for a while."""
+        """Whether a trouble must be told: it was absent for a while."""
         now = self._clock.monotonic()
         before, self._told[trouble] = self._told.get(trouble), now
         return before is None or now - before > QUIET
 
 
 async def _opened(connection: socket.socket) -> SocketStream:
-    """Make a stream of an accepted connection. Raises BrokenResourceError if its peer has gone meanwhile."""
+    """Make a stream of an accepted connection. Raises BrokenResourceError if its peer has gone."""
     try:
         return await SocketStream.from_socket(connection)
     except ValueError as exc:
@@ -193,7 +193,7 @@ async def _opened(connection: socket.socket) -> SocketStream:
 
 
 def _refuse(connection: socket.socket) -> None:
-    """Tell a connection, without waiting for it, that there is no room. What it has sent is read, or it is reset."""
+    """Tell a connection, without waiting, that there is no room. Its bytes are read, or it would be reset."""
     with connection, suppress(OSError):
         with suppress(BlockingIOError):
             connection.recv(MOST_HEAD)

@@ -20,7 +20,7 @@ from .channel import Undelivered
 T = TypeVar("T")
 
 _busy: Final[set[tuple[str, object]]] = set()
-"""Channels whose last call has not come back."""
+"""Channels whose last call has not returned."""
 
 
 async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
