@@ -1,8 +1,7 @@
-"""The verbs of users: jobs are added, removed, paused, changed and run by hand. What touches a start or a run is handed
-to the loop.
+"""The verbs of users: jobs are added, removed, paused, changed and run by hand.
 
-The only folder whose methods other threads may call, besides the list of jobs. It knows whether the store has been read
-(`Early`), and not what a store is.
+Changes of a start or a run go to the loop. Besides the list of jobs, this is the only package whose methods other
+threads may call. It knows whether the store has been read (`Early`), and not what a store is.
 """
 
 from .conflict import OnConflict, duplicate

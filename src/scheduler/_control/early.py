@@ -1,7 +1,7 @@
-"""Jobs that are added before it is known what the store holds, and what their handles are asked for until then.
+"""Jobs that are added before the store has been read, and the calls of their handles until then.
 
-Such a job is in the list at once, and begins when the store has been read: it may stand there already, and then the
-answer is in how it was added (`on_conflict`).
+Such a job is in the list at once, and begins when the store has been read. The store may have the job already; then
+`on_conflict` decides.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .conflict import OnConflict
 
 @define
 class EarlyJob:
-    """A stored job that was added before it was known what the store holds, and how it would start."""
+    """A stored job that was added before the store was read, and how it would start."""
 
     job: Job
     first: FirstStart
     on_conflict: OnConflict
     start: Start
     is_late: bool = False
-    """The scheduler ran already when it was added: a mistake of who added it is not to end that."""
+    """Whether the scheduler ran already when the job was added. A mistake in the job must not end the scheduler."""
 
 
 class Early:
@@ -50,11 +50,11 @@ class Early:
         self._by_id[early.job.id] = early
 
     def find(self, id: str) -> EarlyJob | None:
-        """The early job of that id; None: there is none."""
+        """Return the early job of that id, or None."""
         return self._by_id.get(id)
 
     def holds(self, job: Job) -> bool:
-        """Whether this very job waits."""
+        """Return whether this very job waits."""
         early = self._by_id.get(job.id)
         return early is not None and early.job is job
 
@@ -65,7 +65,7 @@ class Early:
                 del self._by_id[job.id]
 
     def ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
-        """Call `func` on the loop: for a job that waits when it has begun, and for one that changes after that."""
+        """Call `func` on the loop: when an early job has begun, or after a change of the job."""
         if self.is_waiting:
             with self._lock:
                 if self.holds(job):
@@ -81,7 +81,7 @@ class Early:
         func(*args)
 
     def begin(self, most: int, begin: Callable[[EarlyJob], None]) -> bool:
-        """Call `begin` for some of those that wait, now that the store has been read. False: there are no more."""
+        """Call `begin` for up to `most` waiting jobs, now that the store has been read. False: there are no more."""
         with self._lock:
             for id in list(islice(self._by_id, most)):
                 begin(self._by_id.pop(id))

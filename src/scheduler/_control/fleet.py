@@ -1,4 +1,4 @@
-"""The fleet: the agents that share a store, as this one has seen them last. Any thread."""
+"""The fleet: the nodes that share a store, as this one has seen them last. Any thread."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from .._values import AgentStatistics, FleetStatistics
 
 
 def fleet_of(jobs: JobList) -> FleetStatistics | None:
-    """The agents with their shards, and how many of these jobs others have. None: the store is not shared, or nothing
-    has been seen of them yet.
+    """Return the nodes with their shards, and how many of these jobs others have.
+
+    None: the store is not shared, or its nodes have not been seen yet.
     """
     view = jobs.ownership.view
     if view is None:

@@ -1,4 +1,4 @@
-"""How late the runs of a scheduler began: a histogram for each kind of job, which all jobs of that kind share."""
+"""The lateness of a scheduler's runs: a histogram for each kind of job, which all jobs of that kind share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._values import Histogram, LatenessStatistics
 
 
 class Lateness:
-    """The lateness of one scheduler's runs. `uncounted`: the runs that go on and are not counted yet."""
+    """The lateness of one scheduler's runs. `uncounted`: runs that go on and are not counted yet."""
 
     def __init__(self, uncounted: Callable[[], Iterable[Attempt]]) -> None:
         self.by_kind: dict[str, Histogram] = {}
@@ -18,17 +18,17 @@ class Lateness:
         self._runs_so_far = 0
 
     def of(self, kind: str) -> Histogram:
-        """The one that the jobs of that kind share."""
+        """Return the histogram that jobs of that kind share."""
         return self.by_kind.get(kind) or self.by_kind.setdefault(kind, Histogram())
 
     def now(self) -> Mapping[str, Histogram]:
-        """Of every run that has begun. Any thread."""
+        """Return the histograms of every run that has begun. Any thread."""
         histograms = {kind: histogram.copy() for kind, histogram in dict(self.by_kind).items()}
         for run in self._uncounted():
             histograms.setdefault(run.job.policy.kind, Histogram()).add(run.lateness)
         return histograms
 
     def runs_so_far(self, lateness: Mapping[str, LatenessStatistics]) -> int:
-        """How many have begun. Never less than it has said before: another thread may look while one is counted."""
+        """Return how many runs have begun. The number never falls, even while the loop counts a run."""
         self._runs_so_far = max(self._runs_so_far, sum(each.total for each in lateness.values()))
         return self._runs_so_far

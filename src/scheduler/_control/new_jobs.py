@@ -37,7 +37,7 @@ SomeJob = (
     | tuple[str | None, SomeSchedule, Iterable[Any], Mapping[str, Any] | None]
     | tuple[str | None, SomeSchedule, Iterable[Any], Mapping[str, Any] | None, str | None]
 )
-"""A new job as users say it: a NewJob, or a plain tuple of its first fields."""
+"""A new job as users write it: a NewJob, or a plain tuple of its first fields."""
 
 
 def listed(jobs: Iterable[SomeJob]) -> list[SomeJob]:
@@ -54,12 +54,12 @@ class Reader:
     def __init__(self, tags: Iterable[str]) -> None:
         self._tags = tags_of(tags) if tags else NO_TAGS
         self._schedules: dict[str, Schedule] = {}
-        """Of texts that have been read: many jobs say the same."""
+        """Schedules by text: many jobs have the same."""
 
     def read(
         self, job: SomeJob
     ) -> tuple[str | None, Schedule, tuple[Any, ...], Mapping[str, Any], str | None, frozenset[str]]:
-        """The fields of a NewJob as a Job takes them. Raises InvalidJob or ScheduleError."""
+        """Return the fields of a NewJob as a Job takes them. Raises InvalidJob or ScheduleError."""
         if not isinstance(job, (tuple, list)) or not _LEAST <= len(job) <= len(NewJob._fields):
             msg = f"it must be a NewJob, or a tuple such as (id, schedule) or (id, schedule, args), not {shown(job)}"
             raise InvalidJob(msg)
@@ -85,19 +85,19 @@ class Reader:
 
 
 def refuse(index: int, error: Exception) -> NoReturn:
-    """Raise the error of the job at that index, as one that says which it is."""
+    """Raise the error of the job at that index, with the index in its text."""
     error.args = (f"jobs[{index}]: {error}",)
     raise error
 
 
 def twice(id: str, index: int) -> DuplicateJob:
-    """The error of an id that comes twice in one call."""
+    """Return the error of an id that comes twice in one call."""
     msg = f"its id {id!r} is that of jobs[{index}] too"
     return DuplicateJob(msg)
 
 
 _LEAST: Final = 2
-"""Its id and its schedule is the least that must be said of a job."""
+"""The least that a tuple has: an id and a schedule."""
 
 
 @define
@@ -106,37 +106,37 @@ class Drafts:
 
     by_id: dict[str, Job] = Factory(dict)
     dues: list[int | None] = Factory(list)
-    """When each starts first, on its planner's base; None: only at once."""
+    """When each job starts first, on its planner's base. None: only at once."""
     rows: list[StoredJob] = Factory(list)
-    """Of each, if they are to be stored."""
+    """The rows of the jobs, if they will be stored."""
     at_once: dict[str, None] = Factory(dict)
-    """Ids of those that start at once."""
+    """Ids of jobs that start at once."""
     unchanged: dict[str, Job] = Factory(dict)
-    """Jobs that are there as they are to be, and stay as they are."""
+    """Jobs that stay, because they are as they should be."""
     ids: dict[str, None] = Factory(dict)
-    """Of all of them, in the order in which they were given."""
+    """Ids of all jobs, in the order in which they were given."""
 
     def in_order(self, answer: list[Job]) -> list[Job]:
-        """Put what has become of the drafts, and the jobs that stay, into the order in which they were given."""
+        """Return the added jobs and the jobs that stay, in the order in which they were given."""
         if not self.unchanged:
             return answer
         found = {**self.unchanged, **dict(zip(self.by_id, answer, strict=True))}
         return [found[id] for id in self.ids]
 
     def plan(self, index: int, job: Job) -> Plan:
-        """How the job there starts."""
+        """Return how the job at that index starts."""
         return job.schedule, job.planner, job.id in self.at_once, self.dues[index], job.dated_us is not None
 
 
 def row_of_new(job: Job) -> StoredJob:
-    """The row of a new job that is to be stored. Raises InvalidJob for one that cannot be."""
+    """Return the row of a new stored job. Raises InvalidJob for a job that cannot be stored."""
     row = new_row(job)
     job.schedule_text = row.schedule
     return row
 
 
 def refuse_without_id(task: str | None) -> None:
-    """Raise InvalidJob for a job that is stored: its id is how it is found again."""
+    """Raise InvalidJob for a stored job without an id: the next process could not find it again."""
     if task is not None:
         msg = "a stored job needs an id: it is how the next run of this program finds it again"
         raise InvalidJob(msg)

@@ -1,15 +1,16 @@
-"""Jobs that several agents run: each has parts, which are jobs, and is itself a row that says what these are.
+"""Jobs that several nodes run. Such a job, the whole, has parts, which are jobs; its own row says what these are.
 
-    s.add("backup", "@daily", id="backup", agents=3)      backup   nobody has it
-                                                          backup#1, backup#2, backup#3   on one agent each
-    s.add("sweep", "@hourly", id="sweep", agents="all")   sweep    nobody has it
-                                                          sweep@web-1, sweep@web-2   of the agents of these names
+    s.add("backup", "@daily", id="backup", agents=3)      backup   no node has it
+                                                          backup#1, backup#2, backup#3   on one node each
+    s.add("sweep", "@hourly", id="sweep", agents="all")   sweep    no node has it
+                                                          sweep@web-1, sweep@web-2   of the nodes of these names
 
-All that is asked of the whole is asked of each part that is known, in the same commit. Parts for numbers of agents are
-added with it. A part for an agent is added with it if that agent is there, and else by the agent itself once it sees
-the whole. Two may write at the same moment; so whoever has a part looks at the whole a little later, when its row has
-changed or gone, and lets the part follow. If that one dies before, its part has no whole: whoever takes such a part up
-looks whether the store has the whole, and removes the part if not.
+Each verb of the whole acts on each known part, in the same commit. Numbered parts are added with the whole. The part of
+a named node is added with it if that node is there. Otherwise the node adds its part once it sees the whole.
+
+Two nodes may write at the same moment. So the node of a part looks at the whole again a little after the whole's row
+has changed or gone. Then its part follows. If that node dies before, its part has no whole. The node that takes up such
+a part checks whether the store has the whole, and removes the part if not.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from .registry import Registry
 logger = getLogger(__name__)
 
 LATER: Final = 1.0
-"""Seconds after which a part is to be like the whole. Whoever changed that has written both."""
+"""Seconds after which a part must be like the whole. The node that changed the whole has written both by that time."""
 
 Part = OneOf | OfAgent
 _Add = Callable[[Part, OnConflict], Job]
@@ -48,16 +49,16 @@ _OF_PART: Final[Mapping[OnConflict, OnConflict]] = {
 
 
 class PartedRegistry(Registry):
-    """A registry whose jobs may run on several agents."""
+    """A registry whose jobs may run on several nodes."""
 
     _new: dict[str, OnConflict]
-    """Ids of such jobs that were added before the store was read, and what is to become of parts in it."""
+    """How conflicts of parts are settled, by the ids of wholes that were added before the store was read."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._new = {}
         self._without_whole: dict[str, float] = {}
-        """Ids of jobs of which parts are known and nothing else, and when that was seen."""
+        """The moment at which parts were seen without their whole, by the id of that whole."""
         self._look: Callable[[], object] = _nothing
         self._jobs.watch_parts(self.whole_or_part_gone)
 
@@ -76,11 +77,11 @@ class PartedRegistry(Registry):
         name: str | None,
         tags: Iterable[str],
     ) -> Job:
-        """Put in a job that several agents run, with its parts. Raises as Scheduler.add does."""
+        """Put in a job that several nodes run, with its parts. Raises as Scheduler.add does."""
         self._jobs.check_placement(policy, is_stored=task is not None)
         if id is None:
             refuse_without_id(task)
-            id = ""  # which is refused
+            id = ""  # `add` refuses it
         schedule, args = schedule_of(schedule), args_of(args)
         tags = (tags,) if isinstance(tags, str) else tuple(tags)
         before = self._by_id.get(id)
@@ -100,14 +101,14 @@ class PartedRegistry(Registry):
             self._new[job.id] = on_conflict
         try:
             self._add_parts(job, add, _OF_PART[on_conflict])
-        except SchedulerError:  # such as that the id of a part would be too long
+        except SchedulerError:  # for example, the id of a part may be too long
             if job is not before:
                 self.remove(job)
             raise
         return job
 
     def _refuse_stranger(self, id: str, part: Part) -> None:
-        """Raise DuplicateJob if a job that is no part has the id of one."""
+        """Raise DuplicateJob if a job that is no part has the id of a part."""
         found = self._by_id.get(id_of_part(id, part))
         if found is not None and not (found.policy.is_part and found.policy.place == id):
             raise duplicate(found.id)
@@ -122,7 +123,7 @@ class PartedRegistry(Registry):
                 add(found, how)
 
     def _of_agents(self, job: Job) -> Iterator[OfAgent]:
-        """The parts that agents have by their names, of those that are there."""
+        """Yield the parts of named nodes that are there."""
         view = self._jobs.ownership.view
         if job.policy.agents == EVERY_AGENT and view is not None:
             for peer in view.peers:
@@ -131,17 +132,18 @@ class PartedRegistry(Registry):
                     yield part
 
     def parts_of(self, job: Job) -> list[Job]:
-        """The parts of a job that several agents run, as far as they are known here; none of any other job."""
+        """Return the known parts of a job that several nodes run; none of any other job."""
         if job.policy.agents is None:
             return []
         return self._jobs.parts_of(job.id)
 
     def ids_of(self, id: str | None) -> list[str | None]:
-        """Under which ids records of the job of that id stand."""
+        """Return the ids under which records of the job of that id stand."""
         job = None if id is None else self._jobs.find(id)
         return [id] if job is None or job.policy.agents is None else [part.id for part in self.parts_of(job)]
 
-    # -- what is asked of the whole ------------------------------------------------------------------------------------
+    # -- verbs of the whole
+    # -----------------------------------------------------------------------------------------------
 
     def remove(self, job: Job) -> None:
         """Take the job out, and its parts."""
@@ -151,7 +153,7 @@ class PartedRegistry(Registry):
             super().remove(part)
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
-        """Hold the job, and its parts."""
+        """Pause the job, and its parts."""
         super().pause(job, reason, until)
         for part in self.parts_of(job):
             super().pause(part, reason, until)
@@ -163,7 +165,7 @@ class PartedRegistry(Registry):
             super().resume(part)
 
     def run_now(self, job: Job) -> AskedRun:
-        """Run the job once, beside its ticks: on each agent that has a part."""
+        """Run the job once, next to its ticks: on each node that has a part."""
         parts = self.parts_of(job)
         if not parts:
             return super().run_now(job)
@@ -182,7 +184,7 @@ class PartedRegistry(Registry):
             super().skip(each)
 
     def supersede(self, job: Job) -> None:
-        """Let the schedule say again when each part starts next."""
+        """Return each part to the start that its schedule gives."""
         for each in self.parts_of(job) or [job]:
             super().supersede(each)
 
@@ -196,7 +198,7 @@ class PartedRegistry(Registry):
             super().update(part, schedule, changes)
 
     def why_with_nobody(self, job: Job) -> str | None:
-        """Why no agent has the job, or one of its parts; None: each has one, or soon will."""
+        """Return why no node has the job, or one of its parts. None: each has a node, or soon will."""
         if job.policy.agents is None:
             return super().why_with_nobody(job)
         errors = (super(PartedRegistry, self).why_with_nobody(part) for part in self.parts_of(job))
@@ -205,7 +207,10 @@ class PartedRegistry(Registry):
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
     def begin_parts(self, look: Callable[[], object]) -> None:
-        """See to the parts of all jobs: the store has been read. `look`: asks what others have changed in it since."""
+        """Bring the parts of all jobs up to date, now that the store has been read.
+
+        `look`: read from the store what others have changed since.
+        """
         self._look = look
         for id, how in self._new.items():
             job = self._jobs.find(id)
@@ -219,7 +224,7 @@ class PartedRegistry(Registry):
                 self.see_part(job)
 
     def _renew_parts(self, job: Job, how: OnConflict) -> None:
-        """Let parts that stood in the store be those of a job that was added anew."""
+        """Change stored parts to those of a whole that was added again."""
         policy = job.policy
         for old in self.parts_of(job):
             part = read_part(old.policy.where or "")
@@ -238,14 +243,14 @@ class PartedRegistry(Registry):
                 self._add_like(job, part, how)
 
     def drop_surplus(self, job: Job) -> None:
-        """Take out parts that were added with the job when its number of agents was larger than it is."""
+        """Remove numbered parts above the present number of nodes."""
         for part in self.parts_of(job):
             found = read_part(part.policy.where or "")
             if isinstance(found, OneOf) and found.number > len(numbered(job.policy)):
                 super().remove(part)
 
     def see_whole(self, job: Job) -> None:
-        """See to our own part of a job that every agent runs."""
+        """Add this node's part of a job that every node runs."""
         view = self._jobs.ownership.view
         us = next((peer for peer in view.peers if peer.epoch == view.me), None) if view is not None else None
         if us is None or job.policy.agents != EVERY_AGENT or job.unfit is not None:
@@ -255,16 +260,14 @@ class PartedRegistry(Registry):
         if fits(us, part.text) and self._jobs.find(id) is None:
             try:
                 new = self._add_like(job, part, "keep")
-            except (SchedulerError, ScheduleError) as exc:  # such as that its schedule is over
+            except (SchedulerError, ScheduleError) as exc:  # for example, its schedule may be over
                 logger.info("job %r gets no part on this agent: %s", job.id, exc)
                 return
             if job.paused_by is not None:
                 self._core.pausing.pause(new, job.paused_by.reason, job.paused_by.until)
 
     def see_part(self, part: Job) -> None:
-        """See whether the whole is there of which that is a part. It may have been removed just as an agent made this
-        one, and died.
-        """
+        """Note a part without a whole. The whole may have been removed just as a node made the part, and died."""
         id = part.policy.place or ""
         if self._jobs.find(id) is None:
             if not self._without_whole:
@@ -272,13 +275,16 @@ class PartedRegistry(Registry):
             self._without_whole[id] = self._core.monotonic()
 
     def _look_for_wholes(self) -> None:
-        """Ask what others have changed, unless what was lacking has come by itself."""
+        """Read what others have changed, unless each whole has come meanwhile."""
         self._without_whole = {id: at for id, at in self._without_whole.items() if self._jobs.find(id) is None}
         if self._without_whole:
             self._look()
 
     def has_followed(self, asked_at: float) -> None:
-        """All is known here that others had changed at that moment: parts that had no whole then are to go."""
+        """Remove parts whose whole is still missing.
+
+        `asked_at`: changes of others before this moment are known here.
+        """
         if not self._without_whole:
             return
         for id, seen_at in list(self._without_whole.items()):
@@ -289,13 +295,14 @@ class PartedRegistry(Registry):
             self._later(self._look_for_wholes)
 
     def whole_changed(self, job: Job, was_paused: Pause | None) -> None:
-        """Let our parts follow the whole, whose row has changed, unless they do soon."""
+        """Let our parts follow the whole, whose row has changed, a little later."""
         self._later(self._follow, job.id, _said(job.paused_by) != _said(was_paused))
         self.see_whole(job)
 
     def whole_or_part_gone(self, id: str) -> None:
-        """Take out parts of ours that are still there a little later though the whole has gone, and the whole if its
-        last part has ended, and no other will come.
+        """Remove what is left of a job a little later: parts of ours without a whole, or the whole.
+
+        The whole goes if its last part has ended, and no other will come.
         """
         self._later(self._clear, id)
 
@@ -304,7 +311,7 @@ class PartedRegistry(Registry):
             self._queue.push(self._core.monotonic() + LATER, func, *args)
 
     def _follow(self, id: str, is_paused_anew: bool) -> None:  # noqa: FBT001 - a call that is kept
-        """Let our parts be as the whole is by now. A pause of a part alone stays unless that of the whole changes."""
+        """Make our parts like the whole. The pause of a part alone stays unless that of the whole changes."""
         job = self._jobs.find(id)
         if job is None or job.unfit is not None:
             return
@@ -335,7 +342,7 @@ class PartedRegistry(Registry):
         return not job.planner.waits_for_end and job.planner.first(job.key, now_us) is None
 
     def _add_like(self, job: Job, part: Part, how: OnConflict) -> Job:
-        """Add a part of a job as that is by now."""
+        """Add a part of a job as the job is now."""
         policy = policy_of_part(job.policy, job.id, part)
         new = self.add(
             id_of_part(job.id, part), job.schedule, None, policy, how, job.task, job.func, job.call, job.args,
@@ -346,32 +353,32 @@ class PartedRegistry(Registry):
 
 
 def numbered(policy: Policy) -> list[OneOf]:
-    """The parts of a job that a number of agents run; none of any other."""
+    """Return the parts of a job that a number of nodes run; none of any other."""
     if not isinstance(policy.agents, int):
         return []
     return OneOf(policy.where, 1, policy.agents, policy.apart or APART).siblings()
 
 
 def id_of_part(id: str, part: Part) -> str:
-    """Under which id a part of the job of that id is stored."""
+    """Return the id of a part of the job of that id."""
     return f"{id}#{part.number}" if isinstance(part, OneOf) else f"{id}@{part.agent}"
 
 
 def policy_of_part(policy: Policy, id: str, part: Part) -> Policy:
-    """How a part of the job of that id is run."""
+    """Return the policy of a part of the job of that id."""
     return evolve(policy, agents=None, apart=None, place=id, where=part.text)
 
 
 def _is_like(part: Job, job: Job, found: Part) -> bool:
-    """Whether a part does what the whole says."""
+    """Return whether a part does what the whole says."""
     wanted = evolve(job.definition, policy=policy_of_part(job.policy, job.id, found))
     return part.task == job.task and part.schedule == job.schedule and part.definition == wanted
 
 
 def _nothing() -> None:
-    """Ask nothing: the store has not been read."""
+    """Do nothing: the store has not been read."""
 
 
 def _said(pause: Pause | None) -> tuple[str | None, datetime | None] | None:
-    """The reason and the end of a pause. When it began each agent says for itself."""
+    """Return the reason and the end of a pause. Its beginning differs from node to node."""
     return None if pause is None else (pause.reason, pause.until)

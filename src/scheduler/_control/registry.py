@@ -1,4 +1,4 @@
-"""Adding jobs: what is given is made a job, which is in the list at once and starts from then on. Any thread."""
+"""How jobs are added: a new job is in the list at once and starts from then on. Any thread."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from .new_jobs import Drafts, Reader, SomeJob, listed, refuse, refuse_without_id
 from .unchanged import Unchanged
 from .verbs import Verbs
 
-_STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
+_STOPPED: Final = LifecycleState.STOPPED  # looked up once, because a member of an enum costs as much as a call
 
 
 class Registry(Verbs):
-    """Where jobs are added, and what their handles ask."""
+    """The registry adds jobs. Their handles call its verbs."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._by_id = core.jobs.by_id
         self._lock = core.jobs.lock
-        self._known: Callable[..., Any] | None = None  # was last found to take so many arguments
+        self._known: Callable[..., Any] | None = None  # its arguments were checked last
         self._takes = 0
-        self._called: tuple[Callable[..., Any] | None, Call | None] = None, None  # the last function, and how
+        self._called: tuple[Callable[..., Any] | None, Call | None] = None, None  # the last function, and its call
 
     def add(  # noqa: PLR0917 - short ways for the usual; keywords would cost as for Job
         self,
@@ -64,7 +64,7 @@ class Registry(Verbs):
         name: str | None,
         tags: Iterable[str],
     ) -> Job:
-        """Put a job in, and let it start. `task`: under this name the store knows `func`.
+        """Put a job in, and let it start. `task`: the name of `func` in the store.
 
         Raises as Scheduler.add does; then nothing has changed.
         """
@@ -84,7 +84,7 @@ class Registry(Verbs):
             present = self._by_id.get(id)
             if present is not None and stays(present, on_conflict):
                 return present
-            plan = self._planners.first(planned, id if policy.where is None else policy.key_of(id), start)  # type: ignore[arg-type] # it is no text any more
+            plan = self._planners.first(planned, id if policy.where is None else policy.key_of(id), start)  # type: ignore[arg-type] # `planned` is no text here
             bound, planner, at_once, due_us, is_dated = plan
             given = args if type(args) is tuple else args_of(args)
             options = NO_KWARGS if kwargs is None else kwargs_of(kwargs)
@@ -99,7 +99,7 @@ class Registry(Verbs):
                 bound,
                 planner,
                 policy,
-                self.lateness.by_kind.get(policy.kind) or Histogram(),  # kept once the job is
+                self.lateness.by_kind.get(policy.kind) or Histogram(),  # kept with the first such job
                 name,
                 tags_of(tags) if tags else NO_TAGS,
             )
@@ -126,7 +126,7 @@ class Registry(Verbs):
         call: Call,
         tags: Iterable[str],
     ) -> list[Job]:
-        """Put many jobs in, all of them or none. Raises as `add` does, and says which of them is wrong."""
+        """Put many jobs in, all of them or none. Raises as `add` does, with the index of the wrong job."""
         check_conflict(on_conflict)
         self._check(policy, task)
         given = listed(jobs)
@@ -136,7 +136,7 @@ class Registry(Verbs):
             with self._lock:
                 self.refuse_if_stopped()
                 if any(self._by_id.get(id) is not job for id, job in drafts.unchanged.items()):
-                    continue  # somebody has removed one meanwhile
+                    continue  # another thread has removed a job meanwhile
                 self._refuse_conflicts(drafts, on_conflict)
                 answer = self._put_drafts(drafts, start, on_conflict)
                 break
@@ -157,7 +157,7 @@ class Registry(Verbs):
             raise
 
     def call_of(self, func: Callable[..., Any], inline: bool) -> Call:  # noqa: FBT001 - for every job that is added
-        """How a function is called: many jobs have the same one. Raises InvalidJob."""
+        """Return how a function is called, quickly: many jobs have the same one. Raises InvalidJob."""
         known, call = self._called
         if known is not func or inline or call is None:
             call = call_of(func, inline=inline)
@@ -166,7 +166,7 @@ class Registry(Verbs):
 
     def _check_args(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Raise InvalidJob for arguments that the function would refuse."""
-        if func is self._known and not kwargs and len(args) == self._takes:  # as nearly always, of many
+        if func is self._known and not kwargs and len(args) == self._takes:  # nearly always, when many jobs are added
             return
         check_args(func, args, kwargs)
         if not kwargs:
@@ -187,7 +187,7 @@ class Registry(Verbs):
         tags: Iterable[str],
         unchanged: Unchanged,
     ) -> Drafts:
-        """Make the jobs that would be added or changed, and plan their starts. Nothing is changed by it."""
+        """Make and plan the jobs that would be added or changed. This changes nothing."""
         reader = Reader(tags)
         histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
         drafts, last = Drafts(), None
@@ -225,7 +225,7 @@ class Registry(Verbs):
         return drafts
 
     def _refuse_conflicts(self, drafts: Drafts, on_conflict: OnConflict) -> None:
-        """Raise what adding one of them would raise, before any of them is added."""
+        """Raise what `add` would raise for one of the drafts, before any is added."""
         if self._by_id.keys().isdisjoint(drafts.by_id):
             return
         for index, (id, job) in enumerate(drafts.by_id.items()):
@@ -237,7 +237,7 @@ class Registry(Verbs):
                 refuse(index, exc)
 
     def _put_all(self, drafts: Drafts, start: Start, on_conflict: OnConflict) -> list[Job]:
-        """Put in what can be put in. The answer has the ids from now on."""
+        """Put in the drafts that can be put in. Return the jobs that have the ids from now on."""
         jobs = list(drafts.by_id.values())
         if not jobs:
             return jobs
@@ -268,7 +268,7 @@ class Registry(Verbs):
             self._core.journal.remember(job, row)
 
     def _plans(self, schedule: Schedule, start: Start) -> Callable[[str], Plan]:
-        """From the id of each of many jobs with that schedule to how it starts."""
+        """Return a function from the id of a job with that schedule to its plan."""
         with self._lock:
             return self._planners.first_of_each(schedule, start) or partial(self._plan, schedule, start)
 
@@ -277,7 +277,7 @@ class Registry(Verbs):
             return self._planners.first(schedule, id, start)
 
     def _stands_for(self, plan: Plan) -> datetime | None:
-        """See JobAdded."""
+        """Return the instant for JobAdded."""
         timeline = self._core.timeline
         slot = left_out(plan, timeline.us(self._core.monotonic(), steady=True))
         return None if slot is None else some_instant_of(timeline.reported(slot, steady=True))
@@ -291,7 +291,7 @@ class Registry(Verbs):
         start: Start,
         on_conflict: OnConflict,
     ) -> Job:
-        """Put in a job that is stored, in this row, or whose id `present` has. The answer has the id from now on."""
+        """Put in a stored job, or a job whose id `present` has. Return the job that has the id from now on."""
         if present is not None and on_conflict == "update":
             refuse_switch(present, job)
             self.updates.ask_to_renew(present, job, None if planned_alike(present, job, start) else first)
@@ -310,7 +310,7 @@ class Registry(Verbs):
         return job
 
     def _keep(self, job: Job, row: StoredJob | None, first: FirstStart, start: Start, on_conflict: OnConflict) -> None:
-        """Let the job, which has begun, be stored. On the loop."""
+        """Store a job that has begun. On the loop."""
         journal = self._core.journal
         if on_conflict == "replace":
             journal.replace(job, row)
@@ -320,8 +320,9 @@ class Registry(Verbs):
             self._see_whose(job, first, start)
 
     def _see_whose(self, job: Job, first: FirstStart, start: Start) -> None:
-        """Let a new job begin here if it is ours by now; if not, let its agent know of a start that was asked for, or
-        that may have passed until it reads the job.
+        """Begin a new job here if it is ours now. Otherwise send its node the requested start.
+
+        A start that may pass before that node reads the job is sent, too.
         """
         is_elsewhere = self._jobs.is_elsewhere(job)
         if job.is_elsewhere and not is_elsewhere:
@@ -344,7 +345,7 @@ class Registry(Verbs):
             self._core.journal.ask(job, Act.BEGIN)
 
     def begin_early(self, most: int) -> bool:
-        """Let some of those begin that have waited for the store to be read. False: there are no more."""
+        """Let up to `most` jobs begin that waited for the store. False: there are no more."""
         return self.early.begin(most, self._begin_early)
 
     def _begin_early(self, early: EarlyJob) -> None:
@@ -372,7 +373,7 @@ class Registry(Verbs):
             raise
 
     def _leave(self, job: Job) -> None:
-        """Know a new job that another agent has."""
+        """Mark a new job that another node has."""
         job.is_elsewhere = True
         job.held_by = self._pausing.pauses.covering(job.tags)
         job.settle_pause()

@@ -1,4 +1,4 @@
-"""One run of every job, with all its subtasks: what `Scheduler.run_once` waits for."""
+"""One run of every job, with all its subtasks: `Scheduler.run_once` waits for it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from .._values import (
 
 
 class RunOnce:
-    """Waits for one run of each of some jobs, which have been started. Ends in any case: a job that has nothing left
-    that could end is not waited for.
+    """Waits for one run of each of some jobs, which have been started. `call_soon`: calls after the present turn.
 
-    `call_soon`: calls it once what is being done now is done.
+    The wait always ends: a job that has no run or attempt left is not waited for.
     """
 
     def __init__(self, jobs: Iterable[Job], listeners: Listeners, call_soon: Callable[..., None]) -> None:
@@ -80,5 +79,5 @@ class RunOnce:
 
 
 def _may_end(job: Job) -> bool:
-    """Whether a run of the job goes on, or another attempt will come."""
+    """Return whether a run of the job goes on, or another attempt will come."""
     return not job.is_removed and bool(job.runs or job.backlog or (job.again is not None and not job.is_paused))

@@ -1,4 +1,4 @@
-"""Skipping: the next start of a job is left out, or what somebody has set instead of it is taken back. On the loop."""
+"""Skipping: leave out the next start of a job, or take back a start that was set by hand. On the loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._starts import SKIPPED
 
 
 def skip(core: Core, job: Job) -> None:
-    """Leave out the job's next regular start, and record that it was. A schedule that fails parks the job."""
+    """Leave out the job's next regular start, and record it. A schedule that fails parks the job."""
     try:
         due_us = core.starts.skip(job)
     except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
@@ -20,7 +20,7 @@ def skip(core: Core, job: Job) -> None:
 
 
 def supersede(core: Core, job: Job) -> None:
-    """Let the job's schedule say again when it starts next. A schedule that fails parks the job."""
+    """Return the job to the start that its schedule gives. A schedule that fails parks the job."""
     try:
         core.starts.supersede(job)
     except Exception as exc:  # noqa: BLE001 - as above

@@ -1,7 +1,7 @@
-"""Jobs that are added with on_conflict="update" and are there as they are to be: they are told at a glance.
+"""Jobs that are added again with on_conflict="update" and have not changed: they are recognized at a glance.
 
-A service says all its jobs every minute, and next to none of them is another one than before. What is the same is not
-made, planned, written down and compared first: it is not touched at all.
+A service may add all its jobs every minute, and hardly any of them has changed. An unchanged job is not made, planned,
+stored or compared: nothing touches it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .conflict import OnConflict
 
 
 class Unchanged:
-    """Tells which of the jobs of one call are there already. Any thread; who acts on it looks again under the lock."""
+    """Finds the jobs of one call that have not changed. Any thread. The caller checks again under the lock."""
 
     def __init__(  # noqa: PLR0917 - what all jobs of a call have in common
         self,
@@ -38,7 +38,7 @@ class Unchanged:
         self._policy, self._like_policy = policy, policy
         self._schedule: Schedule | None = None
         self._like_schedule: Schedule | None = None
-        """The last schedule that was given, and one of a job that is equal to it: many jobs have both."""
+        """The last schedule that was given, and an equal one of a job: many jobs have both."""
 
     def find(  # noqa: PLR0917 - as a Job takes them
         self,
@@ -49,7 +49,7 @@ class Unchanged:
         name: str | None,
         tags: frozenset[str],
     ) -> Job | None:
-        """Return the job of that id if it is as it is to be, and nobody has asked for something else meanwhile."""
+        """Return the job of that id if it has not changed, and no other change waits for it."""
         if not self._is_sought or (job := self._by_id.get(id)) is None:
             return None
         if job.task != self._task or job.name != name or job.tags != tags or job.call is not self._call:
@@ -76,10 +76,10 @@ class Unchanged:
         return True
 
     def _calls(self, job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Whether the job calls the same with the same. What cannot be compared is not equal."""
+        """Return whether the job makes the same call. Values that cannot be compared are not equal."""
         try:
             if job.func is not self._func and job.func != self._func:
                 return False
             return bool(job.args == args and job.kwargs == kwargs)
-        except BaseException:  # noqa: BLE001 - an argument's own, such as an array's
+        except BaseException:  # noqa: BLE001 - an argument may raise anything when it is compared, such as an array
             return False

@@ -1,7 +1,7 @@
-"""Jobs that become something else: `Job.update`, and adding with on_conflict="update".
+"""Changes of jobs: `Job.update`, and adding with on_conflict="update".
 
-What may change is checked as a whole, in the thread that asks, against what the job will be when all that it has been
-asked for before is done; it is applied on the loop, to the job as it is by then.
+The calling thread checks a change as a whole, against the job as it will be after all changes before. The loop applies
+it to the job as it is at that moment.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _DEFINITION: Final = _CALL | {"inline", "tags", "name", "start"}
 
 
 Change = Callable[[Definition], Definition]
-"""What becomes of a definition. Raises InvalidJob."""
+"""A function from a definition to the changed one. Raises InvalidJob."""
 
 
 def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
-    """The job with these changes; what they do not name stays. Raises InvalidJob."""
+    """Return the job with these changes. Options that they do not name stay. Raises InvalidJob."""
     unknown = sorted(set(changes) - set(OPTIONS) - _DEFINITION)
     if unknown:
         msg = f"update has no {unknown[0]!r}; it has schedule, {', '.join(sorted({*OPTIONS, *_DEFINITION}))}"
@@ -74,13 +74,14 @@ def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
 
 
 def settled(value: Any) -> Any:
-    """An iterator as what it gives out, so that it can be looked at twice."""
+    """Return a tuple in place of an iterator, so that it can be read twice."""
     return tuple(value) if isinstance(value, Iterator) else value
 
 
 def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Changes of a stored job, with arguments of its own: it is called with what is stored, whatever the caller does
-    with what was given.
+    """Return the changes of a stored job, with a copy of its arguments.
+
+    The job is called with what is stored, even if the caller changes what it gave.
     """
     return {name: copied(value) if name in {"args", "kwargs"} else value for name, value in changes.items()}
 
@@ -96,9 +97,10 @@ class Updates:
         self._tasks = tasks
         self._early = early
         self._asked: dict[Job, list[Change]] = {}
-        """What is still to be applied, in that order."""
+        """Changes that are not yet applied, by job, in their order."""
 
-    # -- in the thread that asks ---------------------------------------------------------------------------------------
+    # -- in the calling thread
+    # ---------------------------------------------------------------------------------------------
 
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
         """Change the job as `Job.update` says, which also says what is raised."""
@@ -127,19 +129,19 @@ class Updates:
             new_task = task if "func" in changes else None
             if not is_here:
                 self._early.ask(job, self._apply_later, job, change, first, new_task)
-        if is_here:  # and outside the lock: listeners are told
+        if is_here:  # outside the lock, because listeners are told
             self._early.ask(job, self._apply, job, change, first, new_task)
 
     def is_asked(self, job: Job) -> bool:
-        """Whether the job is to become something else, and is not yet. Any thread."""
+        """Return whether a change of the job is not yet applied. Any thread."""
         return job in self._asked
 
     def ask_to_renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
-        """Let the job become what another of its id was meant to be. `first`: how that would start; None: as the job.
+        """Change the job into `source`, which was added under its id. `first`: its next start. None: it stays.
 
         Call it with the lock of the list of jobs held, and `begin_to_renew` without it afterwards.
         """
-        change: Change = lambda _: source.definition  # noqa: E731 - it is told from others by its identity
+        change: Change = lambda _: source.definition  # noqa: E731 - its identity tells it from others
         is_here, is_early = self._core.loop.is_here, self._early.holds(job)
         self._note(job, change, is_here=is_here and not is_early)
         if is_here or is_early:
@@ -148,11 +150,14 @@ class Updates:
             self._early.renewals.put(job, partial(self._renew, job, change, source, first))
 
     def begin_to_renew(self) -> None:
-        """Let the jobs change that another thread has asked to renew."""
+        """Apply the renewals that other threads have requested."""
         self._early.renewals.begin()
 
     def _foreseen(self, job: Job, change: Change, *, is_here: bool) -> Definition:
-        """The job as it will be when all is applied. `is_here`: the change at once, before what waits for the loop."""
+        """Return the job as it will be when all changes are applied.
+
+        `is_here`: this change is applied at once, before the changes that wait for the loop.
+        """
         definition = job.definition
         asked = self._asked.get(job, ())
         for each in (change, *asked) if is_here else (*asked, change):
@@ -164,7 +169,7 @@ class Updates:
         asked.insert(0 if is_here else len(asked), change)
 
     def _forget(self, job: Job, change: Change) -> None:
-        """The change is about to be applied."""
+        """Forget a change that is about to be applied."""
         with self._lock:
             asked = self._asked[job]
             asked.remove(change)
@@ -172,18 +177,21 @@ class Updates:
                 del self._asked[job]
 
     def first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
-        """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
+        """Return when a job with that schedule would start for the first time. Raises InvalidJob if never."""
         with self._lock:
             return FirstStart(*self._planners.first(schedule, key, start))
 
     def first_start_known(self, schedule: Schedule, key: str) -> FirstStart:
-        """The schedule as it stands for a job whose next start is known already."""
+        """Return the bound schedule for a job whose next start is known already."""
         with self._lock:
             bound, planner = self._planners.planner_of(schedule, key)
         return FirstStart(bound, planner, at_once=False, due_us=None)
 
     def dated_start(self, job: Job) -> datetime | None:
-        """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
+        """Return the first start that was given as a datetime, if it has not come.
+
+        No new schedule brings it forward.
+        """
         has_run = job.statistics().runs
         if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None
@@ -192,7 +200,7 @@ class Updates:
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
     def _apply(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
-        """Change a job as it is by now. `task`: the name of its new function in the store; None: it keeps its own."""
+        """Change the job as it is now. `task`: the name of its new function in the store. None: it keeps its own."""
         self._forget(job, change)
         if job.is_removed:
             return
@@ -205,7 +213,7 @@ class Updates:
         """Apply a change when the caller is gone: a refusal is logged."""
         try:
             self._apply(job, change, first, task)
-        except InvalidJob as exc:  # it fits what the job was then, and not what stands in the store
+        except InvalidJob as exc:  # the stored row has changed since the check
             logger.error("job %r is not updated, its row has changed since that was asked for: %s", job.id, exc)  # noqa: TRY400 - the text says it all
 
     def _renew(self, job: Job, change: Change, source: Job, first: FirstStart | None) -> None:
@@ -222,8 +230,8 @@ class Updates:
             self.fill(job, definition, first)
 
     def fill(self, job: Job, definition: Definition, first: FirstStart | None, *, stored: bool = False) -> None:
-        """Let the job be what the definition says, and start as `first` says if that is not None. `stored`: its row
-        says it already.
+        """Give the job this definition. `first`: its next start. None: that stays. `stored`: its row has the change
+        already.
         """
         core = self._core
         count_what_runs(job)
@@ -236,7 +244,7 @@ class Updates:
             job.schedule, job.planner = first.schedule, first.planner
         elif first is not None:
             core.starts.replan(job, first)
-        elif has_given_up and job.due_us is None:  # what was owed was the next thing to do
+        elif has_given_up and job.due_us is None:  # the owed tick was its next start
             core.starts.after_end(job)
         core.starts.try_owed(job)
         core.runs.enroll(job)

@@ -1,4 +1,4 @@
-"""The verbs of jobs, and those that pause many at once: asked for in any thread, done on the loop."""
+"""The verbs of jobs, and verbs that pause many at once. Callers are in any thread; the loop does the work."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .lateness import Lateness
 from .skipping import skip, supersede
 from .update import Updates
 
-_STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
+_STOPPED: Final = LifecycleState.STOPPED  # looked up once, because a member of an enum costs as much as a call
 
 
 class Verbs(Resident):
-    """The verbs of one scheduler's jobs. `has_store`: what is added waits until the store has been read."""
+    """The verbs of one scheduler's jobs. `has_store`: added jobs wait until the store has been read."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         self._core = core
@@ -44,7 +44,7 @@ class Verbs(Resident):
         self._bind_to_process("Scheduler", "_jobs")
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
-        """Refuse, in a forked child; so do the runs that were asked for, which end in the parent."""
+        """Refuse all verbs in a forked child. So do the runs that were asked for, which end in the parent."""
         for asked in self._open:
             asked.leave(left)
         super()._leave_behind(left, keep)
@@ -73,7 +73,7 @@ class Verbs(Resident):
             self.tell(JobRemoved(job.id))
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
-        """Hold the job until it is resumed, or until `until`."""
+        """Pause the job until it is resumed, or until `until`."""
         refuse_if_removed(job)
         reason, until = reason_of(reason), self._until(until)
         if job.task is not None and job.unfit is None:
@@ -91,7 +91,7 @@ class Verbs(Resident):
         self._core.pausing.enable(job)
 
     def run_now(self, job: Job) -> AskedRun:
-        """Run the job once, beside its ticks."""
+        """Run the job once, next to its ticks."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
         asked = AskedRun(job.id, self._open, self._lifecycle)
@@ -105,7 +105,7 @@ class Verbs(Resident):
             self._core.runs.start_now(job, asked)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
-        """Let `at` be the job's next start. Of a stored job that goes while what runs comes to its end, too."""
+        """Let `at` be the job's next start. For a stored job this works while runs end after `stop`, too."""
         at_us = us_of(aware("at", at))
         if job.task is None or self._queue.state is not LifecycleState.RUNNING:
             self.refuse_if_stopped()
@@ -125,33 +125,33 @@ class Verbs(Resident):
         self.early.ask(job, self._skip, job)
 
     def supersede(self, job: Job) -> None:
-        """Let the job's schedule say again when it starts next."""
+        """Return the job to the start that its schedule gives."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
         self.early.ask(job, self._supersede, job)
 
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
-        """Change the job's schedule, or anything else that its definition has."""
+        """Change the job's schedule, or any other part of its definition."""
         refuse_if_removed(job)
         self.updates.update(job, schedule, changes)
 
     def agent(self, job: Job) -> str | None:
-        """The name of the agent that has the job, where several share a store."""
+        """Return the name of the node that has the job, in a shared store."""
         return self._jobs.agent_of(job)
 
     def why_with_nobody(self, job: Job) -> str | None:
-        """Why no agent has the job; None: one has it, or soon will."""
+        """Return why no node has the job. None: a node has it, or soon will."""
         lacking = self._jobs.lacks(job) if job.is_elsewhere else None
         return None if lacking is None else lack_text(lacking)
 
     def next_start(self, job: Job) -> datetime | None:
-        """When the job starts next, retries included."""
+        """Return the job's next start, retries included."""
         if job.is_elsewhere:
             return next(iter(self._foreseen(job, 1)), None)
         return next_start(job, self._core.timeline)
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
-        """The job's next `count` regular starts."""
+        """Return the job's next `count` regular starts."""
         most = count_of("count", count) if count else 0
         return self._foreseen(job, most) if job.is_elsewhere else next_starts(job, self._core.timeline, most)
 
@@ -162,7 +162,7 @@ class Verbs(Resident):
     # -- of many -------------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
-        """Hold all jobs in the scope, and those that are still to come."""
+        """Pause all jobs in the scope, and future jobs in it."""
         reason, until = reason_of(reason), self._until(until)
         self._core.loop.call(self._core.pausing.pause_scope, scope, reason, until)
 
@@ -171,10 +171,10 @@ class Verbs(Resident):
         self._core.loop.call(self._core.pausing.resume_scope, scope)
 
     def answer_all(self) -> None:
-        """Tell all who have asked for a run that there will be none: the scheduler has stopped."""
+        """Answer all requested runs that are still open: the scheduler has stopped."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         while self._open:
-            with suppress(KeyError):  # answered meanwhile, in another thread
+            with suppress(KeyError):  # another thread has answered meanwhile
                 self._open.pop().give_up(now_us)
 
     # -- for both ------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Verbs(Resident):
         self._core.loop.call(self._listeners.tell, event)
 
     def refuse_if_stopped(self) -> None:
-        """Raise AlreadyStopped where nothing would come of it any more."""
+        """Raise AlreadyStopped after a stop."""
         if self._lifecycle.state is _STOPPED:
             failure = self._lifecycle.failure
             why = "" if failure is None else f" because of {error_text(failure)}"
@@ -226,7 +226,7 @@ class Verbs(Resident):
             supersede(self._core, job)
 
     def _delete_row(self, job: Job) -> None:
-        """Take the row of a job that has gone out of the store, unless another has its id by now."""
+        """Delete the row of a job that has gone, unless another job has its id now."""
         if self._jobs.find(job.id) is None:
             self._core.journal.delete_row(job)
 

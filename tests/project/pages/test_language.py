@@ -16,6 +16,7 @@ READ = (
     "schedule",
     "scheduler/__init__.py",
     "scheduler/_audit_store.py",
+    "scheduler/_control",
     "scheduler/_jobs",
     "scheduler/_lifespan.py",
     "scheduler/_loop",
