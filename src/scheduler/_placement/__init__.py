@@ -1,7 +1,7 @@
-"""Placement: for which of the agents that are there is something? Pure, so that all who know the same say the same.
+"""Placement: which of the present nodes may have a job? Pure: nodes that know the same give the same answer.
 
-Offers the texts of labels and of parts of jobs (`read_part`), the choice of agents (`chosen`), and who of these has
-which part (`assigned`). Does not know jobs, stores, or how agents come and go. Any thread.
+It offers the texts of labels and of parts of jobs (`read_part`), the choice of nodes (`chosen`), and which of these has
+which part (`assigned`). It knows no jobs, no stores, and not how nodes come and go. Any thread.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The choice of agents. All who know the same agents choose the same, without a word.
+"""The choice of nodes. Nodes that know the same nodes choose the same, without a message.
 
-Each agent draws a number for whatever is to be placed, and the highest are chosen: so agents have like shares, and when
-one goes, only what it had is chosen anew. The draw goes by the name of an agent, which a restart need not change.
+Each node draws a number for each key, and the highest are chosen. So nodes have like shares, and when a node goes, only
+its jobs are chosen again. The draw uses the name of a node, which a restart need not change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 
 class Candidate(Protocol):
-    """An agent that is there, as far as a choice looks at it. `epoch`: of its incarnation, which no other has."""
+    """A present node, as a choice sees it. `epoch`: of its incarnation, which no other has."""
 
     @property
     def name(self) -> str: ...
@@ -26,7 +26,7 @@ C = TypeVar("C", bound=Candidate)
 
 
 def chosen(key: str, agents: Iterable[C], count: int | None, apart: str) -> tuple[C, ...]:
-    """Choose so many of these agents for what has that key; None: all of them. First: who drew the most.
+    """Choose `count` of these nodes for that key, the highest draw first. None: all of them.
 
     `apart`: the label in which they differ as far as there is a choice.
     """
@@ -39,7 +39,10 @@ def _draw(key: str, agent: Candidate) -> bytes:
 
 
 def _spread(ranked: list[C], label: str) -> list[C]:
-    """Put the first of each value of the label before the second of any, and so on. Who has none is its own value."""
+    """Put the first node of each value of the label before the second of any, and so on.
+
+    A node without the label is its own value.
+    """
     rounds: dict[str, int] = {}
     keyed = []
     for place, agent in enumerate(ranked):
@@ -50,10 +53,11 @@ def _spread(ranked: list[C], label: str) -> list[C]:
 
 
 def assigned(owners: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """To whom each part belongs, by right. 0: to nobody, for the parts are more than the chosen.
+    """Return the epoch of each part's rightful owner. 0: none, because there are more parts than chosen nodes.
 
-    `owners`: who has each now; 0: nobody. `chosen`: who is to have one each. Whoever is chosen and has a part keeps it,
-    or a death would move the parts of all others. The rest goes to those who have none, in their order.
+    `owners`: the present owner of each part; 0: none. `chosen`: the nodes that should have one part each. A chosen node
+    that has a part keeps it; otherwise a death would move the parts of all others. The other parts go to chosen nodes
+    without a part, in their order.
     """
     kept: dict[int, int] = {}
     for part, owner in enumerate(owners):

@@ -1,4 +1,4 @@
-"""Labels of agents: where each stands, as its operator says, and which of them somebody asks for."""
+"""Labels of nodes: where each stands, as its operator says, and which labels a job asks for."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
 
 @lru_cache(maxsize=1_024)
 def labels_of(text: str) -> Mapping[str, str]:
-    """Read the labels that a text asks for: "region=eu", or "region=eu,zone=a". Raises ValueError, which says what of
-    it is none.
+    """Read the labels that a text asks for: "region=eu", or "region=eu,zone=a".
+
+    Raises ValueError, which names the part that is no label.
     """
     found: dict[str, str] = {}
     for part in map(str.strip, text.split(",")):
@@ -29,12 +30,12 @@ def labels_of(text: str) -> Mapping[str, str]:
 
 
 def is_label(name: str) -> bool:
-    """Whether a label may have that name."""
+    """Return whether a label may have that name."""
     return _LABEL.fullmatch(f"{name}=any") is not None
 
 
 def has_labels(labels: Mapping[str, str], where: str) -> bool:
-    """Whether the labels that a text asks for are among these. What is no text of labels nobody has."""
+    """Return whether the labels that a text asks for are among these. False for a text that is no labels."""
     try:
         return labels_of(where).items() <= labels.items()
     except ValueError:
@@ -42,7 +43,7 @@ def has_labels(labels: Mapping[str, str], where: str) -> bool:
 
 
 def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
-    """Labels of an agent. Raises ValueError for what nobody could ask for."""
+    """Return the labels of a node. Raises ValueError for labels that no job could ask for."""
     for name, value in () if labels is None else labels.items():
         parts: tuple[Any, ...] = (name, value)
         if not all(isinstance(part, str) for part in parts) or not _LABEL.fullmatch(f"{name}={value}"):

@@ -1,7 +1,7 @@
-"""Answers to those who have asked for a run of a job by hand (`Job.run_now`). On the loop.
+"""Answers to callers who asked for a run of a job by hand (`Job.run_now`). On the loop.
 
-A tick that will be tried again is not answered yet: the end that there was is kept until the next attempt has ended, or
-until nothing of the tick is left, because something else came first.
+A tick that will be tried again is not answered yet. The end of its attempt is kept until the next attempt has ended, or
+until something else has taken the place of that attempt.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .why_missed import ended_by
 
 
 def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
-    """Remember who has asked for the run of that tick. A job that has been removed meanwhile has none."""
+    """Remember the caller who asked for the run of that tick. A job that has been removed meanwhile has none."""
     asked.due_us = due_us
     job.asked = (*job.asked, asked)
     if job.is_removed:
@@ -22,7 +22,7 @@ def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
 
 
 def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:
-    """Tell who has asked for the run of that tick, if somebody has; not yet if the tick will be tried again."""
+    """Answer the callers who asked for that tick, unless it will be tried again."""
     for asked in job.asked:
         if asked.due_us == due_us and isinstance(end, RunEnded) and _has_in_hand(job, due_us):
             asked.last_end = end
@@ -32,7 +32,7 @@ def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:
 
 
 def answer_given_up(job: Job) -> None:
-    """Tell who has asked for a run whose tick was to be tried again, and is not after all."""
+    """Answer the callers whose tick would have been tried again, but will not."""
     for asked in job.asked:
         if asked.last_end is not None and asked.due_us is not None:
             answer(job, asked.due_us, asked.last_end)
@@ -46,16 +46,17 @@ def attempt_ends(job: Job, due_us: int) -> None:
 
 
 def rename(job: Job, due_us: int, new_us: int) -> None:
-    """Give the tick that somebody has asked for another due instant."""
+    """Give the requested tick another due instant."""
     for asked in job.asked:
         if asked.due_us == due_us:
             asked.due_us = new_us
 
 
 def go_along(job: Job, due_us: int, other_us: int) -> bool:
-    """Give those who have asked for that tick the end of another one that has not begun, and stands for it. Whether the
-    tick was theirs alone: then nothing is missed. The store keeps what another node has asked for until the other tick
-    has its mark, or its end.
+    """Answer the callers of that tick with the end of another tick, which has not begun and stands for it.
+
+    Return whether only callers needed the tick: then nothing is missed. The store keeps the requests of other nodes
+    until the other tick has its mark, or its end.
     """
     is_theirs = False
     for asked in job.asked:
@@ -66,7 +67,7 @@ def go_along(job: Job, due_us: int, other_us: int) -> bool:
 
 
 def _has_in_hand(job: Job, due_us: int) -> bool:
-    """Whether that tick runs, waits, or will be tried again."""
+    """Return whether that tick runs, waits, or will be tried again."""
     if any(run.due_us == due_us for run in job.runs) or (job.again is not None and job.again.due_us == due_us):
         return True
     return any(due_us == each for each, _ in job.backlog or ())

@@ -1,4 +1,4 @@
-"""Jobs whose starts move when the wall clock is set, and how they are planned anew then."""
+"""Jobs whose starts move when the wall clock is set, and how they are planned again."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from .starts import Starts
 
 
 class CalendarJobs:
-    """Calendar jobs follow the clock."""
+    """The calendar jobs of one scheduler, which follow the clock."""
 
     def __init__(self, starts: Starts, parking: Parking) -> None:
         self._starts = starts
         self._parking = parking
 
     def replan(self, jobs: Iterable[Job], jumped: float, now: float) -> None:
-        """The wall clock has jumped by so many seconds, and was looked at at `now`, in monotonic ones. `jobs`: all.
+        """Plan calendar jobs again after the wall clock has jumped by `jumped` seconds. `now` is in monotonic seconds.
 
-        Clocks are seldom set: it is cheaper to look at all jobs then than to keep a list of those whom it concerns.
+        `jobs`: all. Clocks are seldom set: looking at all jobs is cheaper than a list of calendar jobs.
         """
         follows = [job for job in jobs if not job.planner.steady]
         in_slices(self._starts.queue, iter(follows), partial(self._replan, jumped=jumped, now=now))
 
     def _replan(self, job: Job, jumped: float, now: float) -> None:
-        """Plan the job's start anew.
+        """Plan the job's start again.
 
         Forward: a start that was jumped over is due now, like one after downtime. Back: see Planner.replanned.
         """

@@ -1,4 +1,4 @@
-"""Jobs that were found crashed wait: nothing of them starts before their floors, whatever else is planned meanwhile."""
+"""Rests of jobs after crashes: such a job does not start before its floor, whatever else is planned meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CrashFloors:
         self._missed = missed
 
     def not_before(self, job: Job, due_us: int | None) -> int | None:
-        """The planned start, or the first one that is not before the job's floor. On the planner's base."""
+        """Return the planned start, or the first start that is not before the job's floor. On the planner's base."""
         floor = job.floor
         if due_us is None or floor is None:
             return due_us
@@ -35,12 +35,12 @@ class CrashFloors:
         return following
 
     def end(self, job: Job) -> float:
-        """When its rest is over, in monotonic seconds; AT_ONCE: it has none."""
+        """Return when the job's rest ends, in monotonic seconds. AT_ONCE: it does not rest."""
         floor = job.floor
         return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
 
     def moved(self, us: int, jobs: Iterable[Job]) -> list[Job]:
-        """The wall clock was set by so many microseconds: rests keep their lengths. Whose they are."""
+        """Keep the lengths of rests after the wall clock was set by `us` microseconds. Return the resting jobs."""
         resting = []
         for job in jobs:
             floor = job.floor
@@ -52,14 +52,14 @@ class CrashFloors:
         return resting
 
     def settle(self, job: Job) -> None:
-        """The job is about to have another schedule: what its rest has cost until now is missed by the old one."""
+        """Record the ticks that the job's rest has cost until now, before the job gets another schedule."""
         floor = job.floor
         if floor is not None:
             self._miss_until_now(job, floor)
             floor.first_us = None
 
     def forgive(self, job: Job) -> None:
-        """The job's floor, if it has one, is over in one way or another. What it has cost until now is missed."""
+        """End the job's rest, if it has one. The ticks that it has cost until now are missed."""
         floor = job.floor
         job.floor = None
         if floor is not None:

@@ -1,6 +1,4 @@
-"""Starts that a pause leaves out: the regular starts of a job that come while it is paused are missed, in one record,
-when the pause ends.
-"""
+"""Starts that a pause leaves out. The regular starts of a paused job are missed, in one record, when the pause ends."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from .why_missed import LEFT_OUT
 
 
 class LeftOut:
-    """The starts that pauses cost the jobs of one scheduler. Of a job that is parked, or elsewhere, it knows none."""
+    """The starts that pauses cost the jobs of one scheduler. It knows none of jobs that are parked or elsewhere."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], missed: MissedTicks) -> None:
         self._timeline = timeline
@@ -22,14 +20,15 @@ class LeftOut:
         self._missed = missed
 
     def begin(self, job: Job, due_us: int | None) -> None:
-        """Take `due_us`, on the planner's base, for the first start that the job's pause leaves out, unless there is
-        one before it. None: the job had no start to come.
+        """Note `due_us` as the first start that the job's pause leaves out, unless an earlier one is noted.
+
+        `due_us` is on the planner's base. None: the job had no next start.
         """
         if job.left_out_us is None and (job.paused_by or job.held_by) is not None and not job.is_elsewhere:
             job.left_out_us = due_us
 
     def takes(self, job: Job) -> bool:
-        """Whether the job is paused just as it is to start at once: then that start is left out, and told."""
+        """Return whether the job is paused just when it would start at once. That start is left out, and recorded."""
         pause = job.paused_by or job.held_by
         if pause is not None and not job.is_elsewhere:
             us = self._timeline.us(self._monotonic(), steady=False)
@@ -37,7 +36,8 @@ class LeftOut:
         return job.is_paused
 
     def settle(self, job: Job, pause: Pause | None, now_us: int) -> None:
-        """Tell what the pause has left out until `now_us`, on the planner's base. Raises what a user's schedule raises.
+        """Record what the pause has left out until `now_us`, on the planner's base. Raises what a user's schedule
+        raises.
 
         A start that came before the job could be taken out of the queue stands in `due_us`.
         """
@@ -47,7 +47,7 @@ class LeftOut:
             self._tell(job, first_us, now_us, _why(pause))
 
     def _tell(self, job: Job, first_us: int, until_us: int, why: str | None) -> None:
-        """Tell of the starts from the first one, if that has come by then."""
+        """Record the starts from `first_us` on, if that has come before `until_us`."""
         if first_us > until_us:
             return
         last_us, count, is_exact = self._count(job, first_us, until_us)
@@ -55,8 +55,10 @@ class LeftOut:
         self._missed.miss(job, first_us + shift, last_us + shift, count, LEFT_OUT, is_exact=is_exact, why=why)
 
     def go_on(self, job: Job, first_us: int) -> None:
-        """Take `first_us`, in UTC microseconds, for the first start that a pause has left out of a job that nobody had
-        meanwhile. If that pause is over, tell what it has left out until the next start. By which one nobody knows.
+        """Continue the pause of a job that had no node meanwhile. `first_us`: the first start left out, in UTC
+        microseconds.
+
+        If that pause is over, record what it has left out until the next start. The reason of that pause is not known.
         """
         first_us -= self._timeline.shift(steady=job.planner.steady)
         if job.is_paused:
@@ -66,17 +68,17 @@ class LeftOut:
         self._tell(job, first_us, now_us if job.due_us is None else min(now_us, job.due_us - 1), None)
 
     def settle_now(self, job: Job) -> None:
-        """Tell what the job's pause has left out so far: its schedule, or its next start, is about to change."""
+        """Record what the job's pause has left out so far: its schedule, or its next start, is about to change."""
         if job.left_out_us is not None:
             self.settle(job, job.paused_by or job.held_by, self.now_us(job))
 
     def now_us(self, job: Job) -> int:
-        """This moment, on the base of the job's planner."""
+        """Return this moment, on the base of the job's planner."""
         return self._timeline.us(self._monotonic(), steady=job.planner.steady)
 
     @staticmethod
     def _count(job: Job, first_us: int, now_us: int) -> tuple[int, int, bool]:
-        """The last start from `first_us` until `now_us`, how many there are, and whether that is exact."""
+        """Return the last start from `first_us` until `now_us`, how many there are, and whether that is exact."""
         planner, by_hand = job.planner, int(job.is_due_by_hand and first_us == job.dated_us)
         regular_us = planner.back(job.key, first_us) if by_hand else first_us
         if regular_us is None or regular_us > now_us or (by_hand and planner.waits_for_end):
@@ -87,5 +89,5 @@ class LeftOut:
 
 
 def _why(pause: Pause) -> str | None:
-    """The pause in words; None: they would say no more than that it is one."""
+    """Return the pause in words. None: it has no reason."""
     return None if pause.text == NO_REASON else pause.text

@@ -16,7 +16,7 @@ logger = getLogger(__name__)
 
 
 class MissedTicks:
-    """The missed ticks of one scheduler. `total`: how many so far; not `is_exact`: at least so many."""
+    """The missed ticks of one scheduler. `total`: how many so far. Not `is_exact`: at least that number."""
 
     def __init__(self, timeline: Timeline, journal: Journal, listeners: Listeners) -> None:
         self._journal = journal
@@ -36,7 +36,7 @@ class MissedTicks:
         is_exact: bool = True,
         why: str | None = None,
     ) -> None:
-        """Count ticks that have no run, note them, and tell. `why`: more than the reason says, for people."""
+        """Count and record ticks that have no run, and tell listeners. `why`: more than the reason says, for people."""
         if job.task is not None:
             tick = missed_tick(job.id, first_us, last_us, count, reason, is_exact=is_exact, why=why)
             self._journal.missed(job, tick)
@@ -53,8 +53,8 @@ class MissedTicks:
         is_exact: bool,
         why: str | None = None,
     ) -> None:
-        """Count ticks of which the journal knows already, and tell."""
-        if reason is not HAS_RECORD:  # which has its record, and is counted there
+        """Count ticks that the journal has already, and tell listeners."""
+        if reason is not HAS_RECORD:  # its record counts it
             job.counts().missed += count
             self.total += count
         if not is_exact:
@@ -68,18 +68,22 @@ class MissedTicks:
                 answer(job, first_us, missed)
 
     def leave_backlog(self, job: Job) -> None:
-        """The scheduler stops: what waits for the end of a run is missed, unless the next scheduler goes on with it."""
+        """Leave ticks that wait for the end of a run to the next scheduler.
+
+        Ticks that it cannot continue are missed.
+        """
         waiting = job.backlog or ()
         left = deque(each for each in waiting if stays_due(job, *each, self.timeline))
         job.backlog = left or None
         for due_us, attempt in waiting:
-            if attempt == 1 and (due_us, attempt) not in left:  # of another attempt's tick there is a record already
+            if attempt == 1 and (due_us, attempt) not in left:  # a retried tick has a record already
                 self.leave(job, due_us)
         answer_given_up(job)
 
     def leave(self, job: Job, due_us: int) -> None:
-        """The scheduler stops: a tick of which the job's state says nothing is owed, if others go on with the job, and
-        missed if not. What others have asked for they know.
+        """Leave a tick that the job's state does not show, when the scheduler stops.
+
+        If others continue the job, the tick is owed; if not, it is missed. Requests of other nodes stand in the store.
         """
         if not self._journal.has_heirs or job.task is None:
             self.miss(job, due_us, due_us, 1, ended_by(Cause.STOPPED))
@@ -87,10 +91,10 @@ class MissedTicks:
             self._journal.owe(job, due_us, ended_by(Cause.STOPPED))
 
     def drop_backlog(self, job: Job, cause: Cause) -> None:
-        """Nothing waits for the end of a run any more, because of that."""
+        """Drop the ticks that wait for the end of a run, because of `cause`."""
         reason = ended_by(cause)
         waiting, job.backlog = job.backlog, None
         for due_us, attempt in waiting or ():
-            if attempt == 1:  # of another attempt's tick there is a record already
+            if attempt == 1:  # a retried tick has a record already
                 self.miss(job, due_us, due_us, 1, reason)
         answer_given_up(job)

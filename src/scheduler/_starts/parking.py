@@ -1,4 +1,4 @@
-"""Jobs that cannot start until somebody mends them, and how a job's next start is taken out of the queue."""
+"""Jobs that cannot start until they are mended, and how a job's next start is taken out of the queue."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ logger = getLogger(__name__)
 
 
 class Parking:
-    """Parks the jobs of one scheduler. All of it happens on the loop."""
+    """The parking of one scheduler's jobs. On the loop."""
 
     def __init__(self, queue: TimerQueue, listeners: Listeners) -> None:
         self._queue = queue
         self._listeners = listeners
 
     def park(self, job: Job, error: Exception) -> None:
-        """Park a job whose schedule cannot be asked, until it is updated. No other job notices."""
+        """Park a job whose schedule fails, until it is updated. Other jobs go on."""
         self.park_because(job, f"its schedule failed: {error_text(error)}", error)
 
     def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
-        """Park a job until somebody mends it. What runs may end."""
+        """Park a job until it is mended. Its runs may end."""
         self._queue.disarm(job)
         self.cancel_retry(job)
         job.due_us = None
@@ -37,7 +37,7 @@ class Parking:
         self._listeners.tell(JobParked(job.id, reason))
 
     def cancel_retry(self, job: Job) -> None:
-        """Take back the next attempt at a failed tick."""
+        """Cancel the next attempt at a failed tick."""
         if job.again is not None:
             self._queue.disarm(job.again)
             job.again = None

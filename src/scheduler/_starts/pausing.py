@@ -1,7 +1,7 @@
-"""Pausing and resuming: what becomes of the jobs, and the timers that end a pause by themselves.
+"""Pausing and resuming: what becomes of the jobs, and the timers that end pauses.
 
-A job starts by itself only if neither it, nor one of its tags, nor everything is paused. Its own pause and those that
-hold it are separate: ending one leaves the other. Everything here happens in the thread of the loop, but for `admits`.
+A job starts by itself only if neither it, nor one of its tags, nor everything is paused. Its own pause and pauses that
+hold it are separate: ending one leaves the other. Everything happens in the thread of the loop, except `admits`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from .starts import Starts
 logger = getLogger(__name__)
 
 NEVER_EARLY: Final = 20
-"""Microseconds by which a calendar instant may seem to lie ahead when its timer fires: what floating point costs."""
+"""Microseconds by which a calendar instant may seem to lie ahead when its timer fires, due to floating point."""
 
 
 class PauseEnd(Alarm):
-    """A pause ends by itself, at `until` by the wall clock."""
+    """The end of a pause at `until`, by the wall clock."""
 
     __slots__ = ("due_now", "resume", "until_us")
 
@@ -57,7 +57,7 @@ class PauseEnd(Alarm):
 
 
 class Pausing:
-    """All the pauses of a scheduler."""
+    """All pauses of a scheduler."""
 
     def __init__(
         self,
@@ -77,19 +77,19 @@ class Pausing:
         self._listeners = listeners
         self.pauses = Pauses()
         self._ends: dict[Job | str, PauseEnd] = {}
-        """Of the pauses that end by themselves."""
+        """The ends of pauses, by job or scope."""
 
     # -- a job's own pause ---------------------------------------------------------------------------------------------
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None, *, is_stored: bool = False) -> None:
-        """Start it no more by itself. What runs may end. `is_stored`: that is news to nobody who keeps it."""
+        """Pause a job: it starts no more by itself. Runs may end. `is_stored`: the store has the pause already."""
         if job.is_removed:
             return
         was_paused = _has_pause(job)
         job.paused_by = pause = Pause(scope_of_job(job.id), reason or NO_REASON, self._now(), until)
         self._end_later(job, until, partial(self._over, job))
         self._halt(job)
-        if not was_paused:  # else what waits was started by hand meanwhile
+        if not was_paused:  # else waiting runs were started by hand under the earlier pause
             hold_back(job)
         logger.info("job %r is disabled: %s", job.id, pause.reason)
         self._listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
@@ -97,14 +97,14 @@ class Pausing:
             self._journal.remember_pause(job)
 
     def resume(self, job: Job, *, is_stored: bool = False) -> None:
-        """Start it again, from its next slot on, unless something else holds it. `is_stored`: as for `pause`."""
+        """Resume a job from its next tick on, unless something else holds it. `is_stored`: as for `pause`."""
         if job.is_removed or (job.paused_by is None and not job.is_parked):
             return
         pause, job.paused_by = job.paused_by, None
         if job.unfit is None:
             job.is_parked = False
         self.cancel_end(job)
-        if not job.is_elsewhere:  # else its counts are
+        if not job.is_elsewhere:  # its node has its counts
             counts = job.counts()
             counts.consecutive_failures = counts.consecutive_crashes = 0
         if not is_stored:
@@ -117,12 +117,12 @@ class Pausing:
             self._listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
 
     def _over(self, job: Job) -> None:
-        """End a pause that ends by itself; of a job elsewhere its agent does so."""
+        """End a pause whose time has come. For a job elsewhere, its node does this."""
         if not job.is_elsewhere:
             self.resume(job)
 
     def enable(self, job: Job) -> None:
-        """End the job's own pause, and its rest: whoever does that has seen to what made it crash."""
+        """End the job's own pause, and its rest: the user has mended what made it crash."""
         starts = self._starts
         rested = job.floor is not None
         starts.floors.forgive(job)
@@ -133,7 +133,7 @@ class Pausing:
             starts.plan(job, job.planner.first(job.key, now_us))
 
     def cancel_end(self, key: Job | str) -> None:
-        """The pause of a job, or of a scope, does not end by itself any more."""
+        """Cancel the timer that would end the pause of a job, or of a scope."""
         end = self._ends.pop(key, None)
         if end is not None:
             self._starts.queue.disarm(end)
@@ -141,7 +141,7 @@ class Pausing:
     # -- pauses of many ------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None = None) -> None:
-        """Hold all jobs in the scope, and those that are still to come."""
+        """Pause all jobs in the scope, and future jobs in it."""
         self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
 
     def hold(self, pause: Pause, *, is_stored: bool = False) -> None:
@@ -155,7 +155,7 @@ class Pausing:
         self._scopes_changed()
 
     def resume_scope(self, scope: str, *, is_stored: bool = False) -> None:
-        """Hold them no more. Harmless if the scope is not paused."""
+        """End the pause of the scope. Harmless if the scope is not paused."""
         pause = self.pauses.take(scope)
         if pause is None:
             return
@@ -167,7 +167,7 @@ class Pausing:
         self._scopes_changed()
 
     def admits(self, job: Job) -> bool:
-        """Whether a new job may be planned; if not, it is held from now on. Any thread."""
+        """Return whether a new job may be planned. If not, it is held from now on. Any thread."""
         job.held_by = self.pauses.covering(job.tags)
         if job.held_by is None:
             return True
@@ -176,7 +176,7 @@ class Pausing:
         return False
 
     def reconsider(self, job: Job) -> None:
-        """The pauses, or the job's tags, have changed: hold it, or let it go."""
+        """Hold the job or let it go, after the pauses or its tags have changed."""
         held_by = self.pauses.covering(job.tags)
         if held_by is job.held_by or job.is_removed:
             return
@@ -189,7 +189,10 @@ class Pausing:
             hold_back(job)
 
     def _scopes_changed(self) -> None:
-        """From here on nothing starts that is covered. The rest is done some jobs at a time: others are not to wait."""
+        """Stop starts of covered jobs at once.
+
+        The rest is done some jobs at a time, because other work must not wait.
+        """
         covering, jobs = self.pauses.covering, self._jobs.jobs()
         for job in jobs:
             held_by = covering(job.tags)
@@ -213,7 +216,7 @@ class Pausing:
     # -- what both have in common --------------------------------------------------------------------------------------
 
     def look_at_clock(self) -> None:
-        """The wall clock has been set: pauses end by it."""
+        """Move the timers of pauses after the wall clock has been set."""
         for end in self._ends.values():
             self._starts.queue.rearm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
@@ -229,7 +232,7 @@ class Pausing:
         job.settle_state()
 
     def _come_back(self, job: Job, pause: Pause | None) -> bool:
-        """Plan its next start, if nothing pauses it any more, and tell what `pause`, the last one, has left out."""
+        """Plan the job's next start, if no pause holds it any more. Record what `pause`, the last one, has left out."""
         job.settle_pause()
         job.settle_state()
         if job.is_paused:
@@ -254,7 +257,7 @@ class Pausing:
         return instant_of(self._starts.timeline.us(self._starts.monotonic(), steady=False))
 
     def _end_later(self, key: Job | str, until: datetime | None, resume: Callable[[], None]) -> None:
-        """Let the pause of `key` end at `until`, and not when the one before it would have."""
+        """Let the pause of `key` end at `until`, and not when the earlier pause would have."""
         self.cancel_end(key)
         if until is not None:
             self._ends[key] = end = PauseEnd(us_of(until), resume, self._fire)
@@ -265,8 +268,8 @@ class Pausing:
             self._starts.queue.arm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
     def _fire(self, end: PauseEnd) -> None:
-        """End the pause, unless the clock was set back meanwhile: then wait for its time again."""
-        if end not in self._ends.values():  # ended by somebody before it in the same batch
+        """End the pause. If the clock was set back meanwhile, wait for its time again."""
+        if end not in self._ends.values():  # an earlier timer of the same batch has ended it
             return
         now_us = self._starts.timeline.us(self._starts.monotonic(), steady=False)
         if end.until_us - now_us > NEVER_EARLY:
@@ -276,12 +279,15 @@ class Pausing:
 
 
 def _has_pause(job: Job) -> bool:
-    """Whether what waits was started by hand under a pause. Being parked is none."""
+    """Return whether a user's pause holds the job. Parking is no pause.
+
+    Runs that wait under such a pause were started by hand.
+    """
     return job.paused_by is not None or job.held_by is not None
 
 
 def hold_back(job: Job) -> None:
-    """Let nothing of the job begin that has not: it has been paused. What is owed waits for the end of the pause."""
+    """Cancel the job's runs that have not begun: it has been paused. Owed ticks wait for the end of the pause."""
     for run in job.runs:
         if run.started is None:
             run.terminate(Cause.PAUSED)

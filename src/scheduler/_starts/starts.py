@@ -1,9 +1,10 @@
-"""Which start of a job stands in the queue: planned, planned anew, set by hand, counted from an end, or none any more.
+"""Which start of a job stands in the queue: regular, set by hand, counted from an end, or none.
 
-Nothing here starts a run. Whoever does leaves the job either with its next start in the queue, or with a run whose end
-will put it there (`after_end`), or out of the scheduler (`retire_if_done`). Everything happens on the loop, but for
-`plan_first` and `plan_all_first` of jobs that are being added: these may be called in any thread, because only the
-queue is touched.
+Nothing here starts a run. The code that starts one leaves the job in one of three states. Its next start stands in the
+queue; or it has a run whose end will put it there (`after_end`); or it is gone (`retire_if_done`).
+
+Everything happens on the loop, except `plan_first` and `plan_all_first` for new jobs. Any thread may call these,
+because they only touch the queue.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Starts:
         self.left_out = left_out
         self.parking = parking
         self.is_stopping = False
-        """No end of a run is followed by a start any more."""
+        """Whether ends of runs plan no further start."""
         self._jobs = jobs
         self._journal = journal
         self._listeners = listeners
@@ -63,12 +64,12 @@ class Starts:
         self.is_stopping = True
 
     def plan(self, job: Job, due_us: int | None) -> None:
-        """Let `due_us` be the job's next start, or what comes once a crash is far enough back; None: there is none."""
+        """Let `due_us` be the job's next start, or a start after the rest of a crash. None: there is none."""
         if job.task is not None:
             self._journal.touch(job)
             due_us = self.floors.not_before(job, due_us)
         job.due_us = due_us
-        if self.is_stopping:  # what fell due now would be missed; so it is left to who has the job next
+        if self.is_stopping:  # a start that became due now would be missed: the next owner of the job plans it
             self.queue.disarm(job)
             return
         if due_us is None or self.queue.state is LifecycleState.STOPPED:
@@ -78,15 +79,13 @@ class Starts:
             self.queue.arm(job, at)
 
     def plan_first(self, job: Job, due_us: int) -> None:
-        """Let `due_us` be the next start of a job that has never been planned, and of which nothing is to be noted."""
+        """Let `due_us` be the next start of a new job. The journal need not note it."""
         job.due_us = due_us
         timeline = self.timeline
         self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
 
     def plan_all_first(self, jobs: Sequence[Job], dues: Sequence[int | None]) -> None:
-        """Plan many jobs that have never been planned; None: it has no regular start. Raises LifecycleError after
-        `stop`.
-        """
+        """Plan many new jobs. None: the job has no regular start. Raises LifecycleError after `stop`."""
         timeline, planned, at = self.timeline, [], []
         for job, due_us in zip(jobs, dues, strict=True):
             if due_us is not None:
@@ -100,7 +99,7 @@ class Starts:
             raise LifecycleError(msg)
 
     def set_next_start(self, job: Job, at_us: int) -> None:
-        """Let `at_us`, in UTC microseconds, take the place of its next regular start and of any retry."""
+        """Let `at_us`, in UTC microseconds, replace the next regular start and any retry."""
         if job.is_removed:
             return
         steady = job.planner.steady
@@ -125,7 +124,7 @@ class Starts:
         self._listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
     def skip(self, job: Job) -> int | None:
-        """Let the start after the next one be the next. The one that is left out, in UTC microseconds; None: none is.
+        """Let the start after the next one be the next. Return the skipped start in UTC microseconds, or None.
 
         Raises what a user's schedule raises.
         """
@@ -133,36 +132,37 @@ class Starts:
         if job.is_removed or due_us is None:
             return None
         back = job.planner.back(job.key, due_us) if job.is_due_by_hand else job.planner.following(due_us)
-        self._instead(job, back, is_by_hand=back is not None)  # else a restart would take it for one too far ahead
+        self._instead(job, back, is_by_hand=back is not None)  # else a restart would find it too far ahead
         return self.timeline.reported(due_us, steady=job.planner.steady)
 
     def supersede(self, job: Job) -> None:
-        """Let the schedule say again when the next start is. Raises what a user's schedule raises."""
+        """Return the job to the next start of its schedule. Raises what a user's schedule raises."""
         if job.is_removed or not job.is_due_by_hand or job.due_us is None:
             return
         self._instead(job, self.from_now(job), is_by_hand=False)
         self._listeners.tell(JobChanged(job.id, job.state, "superseded"))
 
     def from_now(self, job: Job, now_us: int | None = None) -> int | None:
-        """The regular start that the schedule gives after this moment, or after `now_us` on the planner's base. Raises
-        what a user's schedule raises.
+        """Return the regular start that the schedule gives after this moment, or after `now_us` on the planner's base.
+
+        Raises what a user's schedule raises.
         """
         now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady) if now_us is None else now_us
         if not job.planner.waits_for_end:
             return job.planner.first(job.key, now_us)
-        return None if job.runs else job.planner.following(now_us)  # while it runs: the end of the run will plan it
+        return None if job.runs else job.planner.following(now_us)  # while the job runs, the end of the run plans it
 
     def _instead(self, job: Job, due_us: int | None, *, is_by_hand: bool) -> None:
-        """Let this be the next start, in the place of the one that stands in the heap."""
+        """Replace the next start in the heap."""
         self.queue.disarm(job)
         job.is_due_by_hand, job.dated_us = is_by_hand, due_us if is_by_hand else None
         self.plan(job, due_us)
 
     def keep(self, job: Job, at_us: int) -> int:
-        """Let a start that others have planned be the next, though the schedule has none then. It comes at `at_us`, or
-        at a slot soon after it, so that intervals stay what they are. Return when; both in UTC microseconds.
+        """Let a start that others have planned be the next, though the schedule has none then.
 
-        Raises what a user's schedule raises.
+        It comes at `at_us`, or at a tick of the schedule soon after it, so that intervals keep their lengths. Return
+        when; both in UTC microseconds. Raises what a user's schedule raises.
         """
         planner, shift = job.planner, self.timeline.shift(steady=job.planner.steady)
         due_us = at_us - shift
@@ -190,12 +190,12 @@ class Starts:
             self.left_out.begin(job, first.due_us)
             return
         due_us = first.due_us
-        if due_us is None and first.planner.waits_for_end and not job.runs:  # else the end of the run will plan it
+        if due_us is None and first.planner.waits_for_end and not job.runs:  # else the end of the run plans it
             due_us = after_last_run(job, self.timeline.us(self.monotonic(), steady=True), self.timeline.shift_us)
         self.plan(job, due_us)
 
     def after_end(self, job: Job) -> None:
-        """Plan the start that is counted from the end of a run, and let go of a job that is done."""
+        """Plan the start that is counted from the end of a run, and let a finished job go."""
         if job.is_removed or self.is_stopping:
             if job.is_removed:
                 job.leave()
@@ -213,9 +213,9 @@ class Starts:
         self.retire_if_done(job)
 
     def must_wait(self, job: Job) -> bool:
-        """Whether a start that was set by hand has to wait for the end of a run: `after_end` plans it then.
+        """Return whether a start that was set by hand must wait for the end of a run.
 
-        If not, the job is back on its schedule.
+        `after_end` plans it then. If it need not wait, the job is back on its schedule.
         """
         if job.runs and job.policy.overlap in {Overlap.SKIP, Overlap.QUEUE}:
             return True
@@ -223,7 +223,7 @@ class Starts:
         return False
 
     def retire_if_done(self, job: Job) -> None:
-        """Let a job without a further start leave when nothing of it is left to do."""
+        """Let a job without a further start leave when none of its work remains."""
         if job.due_us is not None or job.runs or job.backlog or job.again is not None or job.is_removed:
             return
         if job.owed is not None or job.is_paused or job.planner.waits_for_end:
@@ -231,7 +231,10 @@ class Starts:
         self._retire(job)
 
     def _retire(self, job: Job) -> None:
-        """Take out a job whose schedule has ended. Its history stays; its row goes, if no other has its id by now."""
+        """Take out a job whose schedule has ended.
+
+        Its history stays; its row goes, unless another job has its id now.
+        """
         self._jobs.discard(job)
         job.leave()
         if job.task is not None and self._jobs.find(job.id) is None:
@@ -245,27 +248,28 @@ class Starts:
         if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
-    # -- what is owed --------------------------------------------------------------------------------------------------
+    # -- owed ticks
+    # -------------------------------------------------------------------------------------------------------
 
     def try_owed(self, job: Job) -> None:
-        """Let what the job owes come as soon as its rest is over."""
+        """Start the owed ticks of the job as soon as its rest is over."""
         if job.owed is not None:
             self.arm_owed(job, self.floors.end(job))
 
     def arm_owed(self, job: Job, at: float) -> None:
-        """Let what the job owes start at `at` (monotonic seconds) or as soon after that as there is room."""
+        """Start the owed ticks of the job at `at` (monotonic seconds), or as soon after that as there is room."""
         owed = job.owed
         if owed is None:
             return
         due = max(at, self.monotonic())
-        with suppress(LifecycleError):  # the queue has stopped: the next scheduler finds it owed
+        with suppress(LifecycleError):  # the queue has stopped: the next scheduler finds the ticks owed
             if not self.queue.rearm(owed, due):
                 self.queue.arm(owed, due)
 
     def look_at_owed(self, job: Job) -> bool:
-        """Give up what the job owes if its delivery has become at most once. Whether there was anything.
+        """Give up the owed ticks of a job whose delivery is now at most once. Return whether there were any.
 
-        What never began stays owed: it is still to begin once.
+        A tick that never began stays owed: it must still begin once.
         """
         if job.owed is None or is_owed_by(job):
             return False
@@ -275,7 +279,7 @@ class Starts:
         return is_some_given_up
 
     def give_up_owed(self, job: Job, why: str, *, but: Sequence[StoredTick] = ()) -> None:
-        """Take back all that the job owes, `but` these: the user does not want it any more. Each record says so."""
+        """Give up the owed ticks of the job, except `but`, as the user no longer wants them. Each record says so."""
         owed = job.owed
         if owed is None:
             return
@@ -290,5 +294,5 @@ class Starts:
 
 
 def is_owed_by(job: Job) -> bool:
-    """Whether a tick of the job that is cut off now is owed."""
+    """Return whether a tick of the job that is cut off now is owed."""
     return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed

@@ -1,11 +1,11 @@
-"""Trust: whether stored jobs start here. Of a store that agents share the clock is asked, too.
+"""Trust: whether stored jobs start here. In a store that nodes share, the store's clock decides too.
 
-A clock that was set is followed only once the store's clock agrees: until then time goes on as if nobody had touched
-it. A tick that is due while the clock is not trusted is left where it is, without a record. Another agent starts it
-when its shard has gone there, or we do once the clock is trusted again. Nothing of it has been written meanwhile, so no
-start is an hour ahead when the others read it.
+A clock that was set is followed only once the store's clock agrees. Until then time goes on as if the clock had not
+been set. A tick that is due while the clock is not trusted is left in place, without a record. Another node starts it
+when it has taken its shard, or this one does once the clock is trusted again. Nothing of it has been written meanwhile,
+so other nodes never read a start that is an hour ahead.
 
-So are ticks of jobs left that are about to go to another agent, and that would run all the time otherwise. Lives on the
+Ticks of jobs that are about to go to another node are left, too: otherwise these jobs would run all the time. On the
 loop.
 """
 
@@ -26,27 +26,28 @@ logger = getLogger(__name__)
 
 
 class Trust:
-    """The trust in one scheduler's clock. Nobody doubts it before `watch`."""
+    """The trust in one scheduler's clock. It is full before `watch`."""
 
     def __init__(self, starts: Starts, listeners: Listeners) -> None:
         self.is_given = True
         """Whether stored jobs start by our clock."""
         self.is_whole = True
-        """All of them do: `leave` need not be asked."""
+        """Whether all of them do: `leave` need not be called."""
         self.is_off = False
-        """The clock is further from the others' than it may be."""
+        """Whether the clock is further from the others' than is allowed."""
         self._starts = starts
         self._listeners = listeners
         self._look: Callable[[float], object] | None = None
         self._leaves = True
         self._left: dict[Job, None] = {}
-        """Jobs that were due meanwhile."""
+        """Jobs whose ticks were left."""
         self._withheld: frozenset[Job] = frozenset()
 
     def watch(self, ask: Callable[[], object], look: Callable[[float], object], *, leaves: bool) -> None:
-        """Follow a step of the clock only after `judge`, from now on. `ask`: has the store's clock asked soon. `look`:
-        looks at our clock, at this monotonic time. `leaves`: ticks that are due may be left; False: a queue says when
-        they are due, and takes none back that has come out.
+        """Follow a step of the clock only after `judge`, from now on.
+
+        `ask`: reads the store's clock soon. `look`: reads our clock, at this monotonic time. `leaves`: due ticks may be
+        left. False: a queue says when they are due, and takes none back that has come out.
         """
 
         def stepped(seconds: float) -> None:
@@ -61,23 +62,23 @@ class Trust:
         self._starts.timeline.follow_only_confirmed(stepped)
 
     def withhold(self, jobs: Iterable[Job]) -> None:
-        """Leave the ticks of these jobs, and no longer of those that were named before."""
+        """Leave the ticks of these jobs, and no longer those of the jobs before."""
         self._withheld = frozenset(jobs)
         self._go_on()
 
     def leave(self, job: Job) -> bool:
-        """Let a tick that is due be due, and nothing else. False: it starts nevertheless."""
+        """Leave a due tick in place. False: it starts nevertheless."""
         if not self._leaves or (self.is_given and job not in self._withheld):
             return False
         self._left[job] = None
         return True
 
     def has_left(self, job: Job) -> bool:
-        """Whether a tick of the job waits until the clock is trusted, or the job has gone to another agent."""
+        """Return whether a tick of the job was left, and still waits here."""
         return job in self._left
 
     def judge(self, skew: Skew, *, is_off: bool, most: float | None, is_idle: bool) -> None:
-        """The store's clock has been asked. `is_idle`: no job of the store is ours, so none is planned by our clock."""
+        """Judge our clock by the store's. `is_idle`: no job of the store is ours, so none is planned by our clock."""
         timeline = self._starts.timeline
         if is_off != self.is_off:
             self.is_off = is_off
@@ -90,14 +91,14 @@ class Trust:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Let what was left start, unless there is a reason to leave it."""
+        """Start the ticks that were left, unless there is a reason to leave them."""
         self.is_whole = self.is_given and not self._withheld
         if self.is_given and self._left:
             going = [job for job in self._left if job not in self._withheld]
             in_slices(self._starts.queue, iter(going), self._plan)
 
     def _plan(self, job: Job) -> None:
-        """Let a tick that was left start now, unless somebody else has decided about it."""
+        """Start a tick that was left, unless something else has moved it."""
         self._left.pop(job, None)
         if job.slot == OUT and job.due_us is not None and not job.is_elsewhere and not job.is_removed:
             self._starts.plan(job, job.due_us)

@@ -1,11 +1,11 @@
-"""Why a tick has no run. Nowhere else is that decided; `MissedTicks` counts and tells it.
+"""Why a tick has no run. Only this module decides it; `MissedTicks` counts and tells it.
 
-A tick may go at five moments:
-- nobody looked at its job in time (FOUND_LATE), it rested after a crash (RESTED), it was paused (LEFT_OUT), or
-  somebody skipped it (SKIPPED);
-- it comes, and what its job has in hand leaves no place for it (`no_place`);
+A tick may be missed at five moments:
+- its job was looked at too late (FOUND_LATE), rested after a crash (RESTED), was paused (LEFT_OUT), or the tick was
+  skipped (SKIPPED);
+- it comes, and the runs and ticks of its job leave no room for it (`no_place`);
 - it waits, and a newer one takes its place (`waits_for`), or its run is ended (`dropped`, `ended_by`);
-- it has room, and is not to begin any more (`with_room`);
+- it has room, and must not begin any more (`with_room`);
 - its mark cannot be stored: there is a record of it already (HAS_RECORD), or the store cannot take it (NOT_STORED).
 """
 
@@ -25,15 +25,15 @@ LEFT_OUT: Final = MissedReason.PAUSED
 
 
 def no_place(job: Job) -> MissedReason:
-    """Say why a job can take in no further tick: what it has in hand goes on, or the first of it waits."""
+    """Say why a job can take in no further tick: its runs go on, or the first of them waits."""
     if job.threads or not job.runs or any(run.started is not None for run in job.runs):
         return MissedReason.OVERLAP
     return waits_for(job.runs[0])
 
 
 def waits_for(run: Attempt) -> MissedReason:
-    """Name what keeps a run from beginning, as the reason of a tick that goes because of it."""
-    if run.started is not None or run.is_marked:  # or it is about to
+    """Name what keeps a run from beginning, as the reason of a tick that is missed because of it."""
+    if run.started is not None or run.is_marked:  # a marked run is about to start
         return MissedReason.OVERLAP
     return MissedReason.STORE if run.is_held else MissedReason.NO_ROOM
 
@@ -48,7 +48,7 @@ def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedRe
 
 
 def dropped(run: Attempt) -> MissedReason | None:
-    """Say why the tick of a run is missed that ended before it began. None: it is not."""
+    """Say why the tick of a run that ended before it began is missed. None: it is not."""
     if run.dropped_for is not None:
         return run.dropped_for
     if run.cause is None or run.cause is Cause.TIMEOUT or run.cause is Cause.LOST:
@@ -57,7 +57,7 @@ def dropped(run: Attempt) -> MissedReason | None:
 
 
 def ended_by(cause: Cause) -> MissedReason:
-    """Say why what waited for the end of a run is missed."""
+    """Say why a tick that waited for the end of a run is missed."""
     match cause:
         case Cause.PAUSED:
             return MissedReason.PAUSED
