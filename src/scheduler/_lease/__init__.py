@@ -1,10 +1,11 @@
-"""Until when the other agents leave our part of a store to us, and who of them is gone.
+"""The lease: until when other nodes leave our part of a store to us, and which of them are dead.
 
-Lease renews ours in a thread of its own, looks around, buries the dead and claims what nobody has. Hearing, in another
-thread, waits for the end of a neighbour's session. Belief says until when we rely on it, and
-Ways whether the connections other than the lease's work.
+Lease renews it in a thread of its own, looks around, buries dead nodes and claims free shards. Hearing, in another
+thread, waits for the end of a neighbour's session. Belief says until when we rely on the lease. Ways says whether
+connections other than the lease's work.
 
-Knows no job, no commit and no loop but that it moves. What is seen is handed on from the lease's thread.
+The package knows no job and no commit. Of the loop it knows only whether it moves. The thread of the lease hands on
+what it has seen.
 """
 
 from .belief import Belief

@@ -1,8 +1,8 @@
-"""Belief: until when we rely on our lease. Whoever begins a run asks, and whoever cannot reach the store doubts.
+"""Belief: until when we rely on our lease. A run asks before it begins, and a call that cannot reach the store doubts.
 
-The lease goes on for a while after the store was asked last, and yet the others may have buried us: they hear the end
-of our session at once. What ends that ends other connections, too. So who finds one broken says so here, and nothing
-begins before the store has answered again that we are there. What runs goes on as long as the lease does.
+The lease continues for a while after the last answer of the store. Meanwhile the others may bury us, because they hear
+the end of our session at once. What ends a session ends other connections, too. So a call that finds its connection
+broken doubts, and nothing begins before the store has answered again. Runs go on as long as the lease does.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..stores import StoreError, StoreTakenOver
 
 
 class Belief:
-    """Our belief that nobody else has what is ours. `now`: seconds that count while the machine sleeps too. Any thread.
+    """Our belief that no other node has our jobs. `now`: seconds that count while the machine sleeps too. Any thread.
 
-    `until`: the end of it, by that clock. `hint` is set when the store is to be asked soon. `doubts`: how often there
-    was reason to ask.
+    `until`: the end of the belief, by that clock. `hint`: set when the store should be asked soon. `doubts`: how often
+    there was a reason to ask.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -26,15 +26,15 @@ class Belief:
         self.hint = Event()
         self.doubts = 0
         self.heard_since: float | None = None
-        """Since when the store has answered each look; None: it did not answer the last one."""
+        """Since when the store has answered each look. None: it did not answer the last one."""
         self._dispelled = 0
 
     def is_held(self) -> bool:
-        """Whether nobody else can have what is ours, as far as we know."""
+        """Return whether no other node can have our jobs, as far as we know."""
         return self.now() < self.until
 
     def is_sure(self) -> bool:
-        """Whether that has been said since we doubted it last: what is ours may begin."""
+        """Return whether the belief was confirmed after the last doubt: our jobs may begin."""
         return self._dispelled == self.doubts and self.now() < self.until
 
     def doubt(self, error: StoreError) -> None:
@@ -45,7 +45,7 @@ class Belief:
         self.hint.set()
 
     def dispel(self, doubts: int) -> None:
-        """Take note that we are there, as the store says that was asked when there were so many doubts."""
+        """Note that the store has confirmed us. `doubts`: the number of doubts when it was asked."""
         self._dispelled = doubts
         if self.heard_since is None:
             self.heard_since = self.now()

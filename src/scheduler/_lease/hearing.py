@@ -1,9 +1,11 @@
-"""Hearing: an agent waits for the session of its neighbour to end, so that a death is known at once.
+"""Hearing: a node waits for the session of its neighbour to end, so that a death is known at once.
 
-The agents that share a store stand in a ring, by their epochs, and each waits for the next one: whoever dies has one
-neighbour who hears it. If that has died too, it is heard as soon as the first is buried. What is heard is a hint: the
-store looks again before it buries anybody, and an agent that has only lost its session loses its incarnation, no tick.
-Without sessions (behind a pooler) there is nothing to hear, and leases end after their time. In a thread of its own.
+The nodes that share a store stand in a ring, by their epochs, and each waits for the next one. So each death has one
+neighbour who hears it. If that neighbour has died too, it is heard as soon as the first is buried. The end of a session
+is a hint: the store looks again before it buries a node. A node that has only lost its session loses its incarnation,
+and no tick.
+
+Without sessions (behind a pooler) nothing is heard, and leases end after their time. In a thread of its own.
 """
 
 from __future__ import annotations
@@ -18,16 +20,18 @@ from ..stores import Sharing, StoreError, View
 logger = getLogger(__name__)
 
 DEAF: Final = 2.0
-"""Seconds after which it is tried again to hear something."""
+"""Seconds between attempts to hear, after a failure."""
 
 TURN: Final = 0.02
-"""Seconds from the end of a session until it is told. What breaks the connections of an agent in good health is on its
-way to that agent, too, which begins what has just become durable until it knows.
+"""Seconds from the end of a session until it is told.
+
+A healthy node whose connections broke learns it at about the same time. Until then it begins ticks that have just
+become durable.
 """
 
 
 class Hearing:
-    """The hearing of one agent. `hint` is set when somebody has died."""
+    """The hearing of one node. `hint`: set when a session has ended."""
 
     def __init__(self, sharing: Sharing, hint: Event) -> None:
         self._sharing = sharing
@@ -43,26 +47,26 @@ class Hearing:
         self._neighbour, self._is_over = None, False
 
     def end(self) -> None:
-        """Wait for nobody any more. The thread ends within some tenths of a second."""
+        """Stop waiting. The thread ends within some tenths of a second."""
         self._is_over = True
         self._change.set()
 
     def join(self, seconds: float) -> None:
-        """Return when the thread has ended, or after so many seconds."""
+        """Return when the thread has ended, or after `seconds`."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def heard(self) -> Collection[int]:
-        """Whose sessions have ended, since the last call; and those of before that are to be heard once more."""
+        """Return the epochs whose sessions have ended since the last call, and those from `again`."""
         heard, self._heard = self._heard, set()
         return heard
 
     def again(self, heard: Collection[int]) -> None:
-        """Have these be heard once more: nothing could be done about it yet."""
+        """Return these epochs at the next call of `heard`, too: they could not be buried yet."""
         self._heard.update(heard)
 
     def follow(self, view: View) -> None:
-        """Wait from now on for who is the neighbour by now."""
+        """Wait for the present neighbour from now on."""
         neighbour = _neighbour(view)
         if neighbour == self._neighbour or self._is_over:
             return
@@ -91,6 +95,6 @@ class Hearing:
 
 
 def _neighbour(view: View) -> int | None:
-    """The next in the ring who can be heard. None: there is nobody."""
+    """Return the next node in the ring that can be heard. None: there is no other."""
     ring = sorted(peer.epoch for peer in view.peers if peer.is_heard and peer.epoch != view.me)
     return next((epoch for epoch in ring if epoch > view.me), ring[0] if ring else None)

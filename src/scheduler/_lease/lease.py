@@ -1,19 +1,19 @@
-"""The lease: by it the other agents leave us our part of a shared store. It lives in a thread of its own.
+"""The lease: by it the other nodes leave us our part of a shared store. It lives in a thread of its own.
 
 Every second or so, and by hint, the thread asks the store, in this order:
 
-    renew, and look around            -> we have been buried: nothing starts any more, and `lost` is called
-    somebody's lease has ended        -> bury them, and give their shards to whom they belong now
-    nobody has a shard that is ours   -> claim it
+    renew, and look around       -> we have been buried: nothing starts any more, and `lost` is called
+    another lease has ended      -> bury its node, and give its shards to their rightful nodes
+    a shard of ours is free      -> claim it
 
-and hands what it has seen to the loop, which takes up what is ours and hands on what is not (shards.py). Whoever hears
-the end of a session (hearing.py) buries first, and looks around then, unless its own lease is due soon. The thread
-sleeps no longer than until the next lease of another ends. A loop that stands still runs no jobs, so for it nothing is
-renewed: the others are to have them.
+It hands what it has seen to the loop, which takes up our jobs and hands on the others. If a session has ended
+(hearing.py), the thread buries first, and looks around then, unless its own lease is due soon. It sleeps no longer than
+until the next lease of another node ends. A loop that stands still runs no jobs. So its lease is not renewed, and
+others get its jobs.
 
-What we believe is less than what we have: the lease counts from when it was asked for, ends a little earlier, and is
-counted by a clock that goes on while the machine sleeps. `is_sure` is asked at each beginning of a run, so a process
-that was stopped in between, or whose connections broke, begins nothing that may be another's by now.
+We rely on less than the lease: it counts from the moment of the request, and ends a little earlier. Its clock goes on
+while the machine sleeps. Each beginning of a run checks `is_sure`. So a process that was stopped in between, or whose
+connections broke, begins no job that another node may have.
 """
 
 from __future__ import annotations
@@ -33,26 +33,28 @@ from .hearing import Hearing
 logger = getLogger(__name__)
 
 EVERY: Final = LEASE / 2.4
-"""Seconds from one renewal to the next: a second one is due before we stop to rely on our lease."""
+"""Seconds between renewals: a second renewal comes before we stop relying on the lease."""
 
 MARGIN: Final = LEASE / 6
-"""Seconds before its end from which on we do not rely on our lease."""
+"""Seconds before the end of the lease when we stop relying on it."""
 
 AGAIN: Final = 0.1
-"""Seconds after which a renewal that failed is tried again."""
+"""Seconds before a failed renewal is tried again."""
 
 BEHIND: Final = 0.005
-"""Seconds after the end of another's lease at which it is looked at."""
+"""Seconds from the end of another node's lease to the look at it."""
 
 MOVES: Final = 0.01
-"""Seconds after which it is seen whether a loop that was busy has come round."""
+"""Seconds between checks whether a busy loop moves again."""
 
 LAST_TURN: Final = 1.0
 
 
 class Lease:
-    """Our lease. In its thread `seen` is called with what a turn has found and its number, `lost` when we have been
-    buried, `failed` when the store did not answer, and `buried` when we, and not another agent, have buried somebody.
+    """Our lease. Its thread makes the four calls.
+
+    `seen` gets the findings of a turn and its number. `lost`: we have been buried. `failed`: the store did not answer.
+    `buried`: we, and no other node, have buried a node.
     """
 
     def __init__(
@@ -76,8 +78,9 @@ class Lease:
         self.turns = 0
         """How many turns have begun."""
         self.clock_found: tuple[Skew, bool] | None = None
-        """By how much our clock was off when the store was asked last, and whether that is more than it may be: then
-        the others are to have our shards. One value, which the loop may look at in any moment of a turn.
+        """The skew of our clock at the last look, and whether it is too large.
+
+        Then others should have our shards. One value, which the loop may read at any moment of a turn.
         """
         self._skew: Skew | None = None
         self._verdict = ClockVerdict()
@@ -85,7 +88,7 @@ class Lease:
         self._trouble = ""
         self._dead: list[int] = []
         self.was_busy = False
-        """In the last turn nobody could be buried, nor anything claimed, as others of us had the connection."""
+        """Whether the last turn could not bury or claim, because other calls of ours had the connection."""
         self._is_over = False
         self._resigns: str | None = None
         self._hint = belief.hint
@@ -93,28 +96,28 @@ class Lease:
         self._thread: Thread | None = None
 
     def is_held(self) -> bool:
-        """Whether nobody else can have what is ours, as far as we know. Any thread."""
+        """Return whether no other node can have our jobs, as far as we know. Any thread."""
         return self._belief.is_held()
 
     def is_sure(self) -> bool:
-        """Whether that was said since there was reason to doubt it: what is ours may begin. Any thread."""
+        """Return whether this was confirmed after the last doubt: our jobs may begin. Any thread."""
         return self._belief.is_sure()
 
     def begin(self, wait: float) -> None:
-        """Take turns from now on, for as long as the loop of this thread moves, the next one in `wait` seconds."""
+        """Take turns from now on, as long as the loop of this thread moves. The next turn comes in `wait` seconds."""
         self._is_over, self._resigns = False, None
         self._hearing.begin()
         self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Let it run out."""
+        """Let the lease run out."""
         self._is_over = True
         self._hint.set()
         self._hearing.end()
 
     def join(self) -> None:
-        """Return when its threads have ended, or do not within a second or two."""
+        """Return when the threads have ended, or after a second or two."""
         if self._thread is not None:
             self._thread.join(LAST_TURN)
         self._hearing.join(LAST_TURN)
@@ -124,23 +127,23 @@ class Lease:
         self._hint.set()
 
     def resign(self, why: str) -> None:
-        """Act as if the others had buried us, so that they do: renew the lease no more, and call `lost`. Any thread."""
+        """Renew the lease no more, and call `lost`, so that the others bury us. Any thread."""
         self._resigns = why
         self._hint.set()
 
     def turn(self) -> float:
-        """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
+        """Renew the lease, and bury and claim. Return the seconds until the next turn. Raises StoreError."""
         if self._resigns is not None:
             raise StoreTakenOver(self._resigns)
         self.turns += 1
         heard = self._hearing.heard()
-        may_wait = self._due() > EVERY / 2  # a burial may take longer than what is left of ours
+        may_wait = self._due() > EVERY / 2  # a burial may take longer than the rest of our lease
         view = self._sharing.last if self.is_sure() and may_wait and not self._trouble else None
         has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
         if view is None or has_looked:
             view, skew = self._looked()
             if self._judge_clock(skew, view):
-                view, _ = self._looked(must_renew=True)  # the others are to know at once
+                view, _ = self._looked(must_renew=True)  # the others must know at once
         heard = heard if view.may_heed else ()
         view = self._acted_on(view, heard)
         self._hearing.follow(view)
@@ -149,8 +152,10 @@ class Lease:
         return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
 
     def _acted_on(self, view: View, heard: Collection[int]) -> View:
-        """Bury who has died, or claim what is free and ours by right. While others of us have the connection for that,
-        or somebody a lock, it is left to the next turn: nothing but the lease itself is worth waiting for.
+        """Bury dead nodes, or claim free shards that are ours by right.
+
+        Another call of ours may have the connection, or another node a lock. Then the next turn tries again: only the
+        lease itself is worth a wait.
         """
         dead = [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]
         epochs = [peer.epoch for peer in dead]
@@ -170,11 +175,11 @@ class Lease:
             if not isinstance(exc, StoreBusy | StoreLocked):
                 raise
             logger.debug("nobody is buried, and nothing claimed, in this turn: %s", exc)
-            self.was_busy = isinstance(exc, StoreBusy)  # else the store has answered
+            self.was_busy = isinstance(exc, StoreBusy)  # for any other error the store has answered
         return view
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
-        """Look around, and renew the lease unless that was done just now: it costs the store a write."""
+        """Look around, and renew the lease unless that was done just now: a renewal is a write of the store."""
         doubts = self._belief.doubts
         is_due = self._due() <= EVERY / 2 or must_renew
         told = None if self._skew is None else self._skew.told
@@ -190,11 +195,11 @@ class Lease:
         return view, self._skew
 
     def _due(self) -> float:
-        """Seconds until the lease is to be renewed."""
+        """Return the seconds until the next renewal."""
         return self._belief.until - (LEASE - MARGIN) + EVERY - self._now()
 
     def _judge_clock(self, skew: Skew, view: View) -> bool:
-        """Say how our clock stands. Whether it is off, and was not, or the other way round."""
+        """Judge our clock. Return whether the verdict has changed."""
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
         is_changed = self._verdict.judge(skew, others, self._sharing.max_skew)
         self.clock_found = skew, self._verdict.is_off
@@ -238,6 +243,6 @@ class Lease:
 
 
 def _free(view: View) -> list[int]:
-    """Shards that nobody has and that are ours by right."""
+    """Return the free shards that are ours by right."""
     owners = Rightful(view)
     return [shard for shard, owner in view.shards() if not owner and owners[shard] == view.me]

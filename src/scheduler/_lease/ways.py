@@ -1,8 +1,8 @@
 """Ways: the connections of a node to its store, other than that of its lease.
 
-A node may keep its lease and yet be unable to commit, or to read the jobs that it was given: its connection broke, and
-it gets no other, because the server is full, the password was changed or the host name is gone. The other nodes leave
-its shards to it, as its lease is renewed. So the node itself must find out that they can do what it cannot.
+A node may keep its lease and yet be unable to commit, or to read jobs. Its connection broke, and it gets no other: the
+server is full, the password was changed or the host name is gone. The other nodes leave its shards to it, because its
+lease is renewed. So the node itself must find out whether the others can do what it cannot.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Ways:
             self._closed.pop(way, None)
 
     def closed_for(self, *ways: str) -> float:
-        """Return for how many seconds one of these ways, by default any, has been closed while the lease was renewed.
+        """Return the seconds for which one of these ways, by default any, has been closed while the lease was renewed.
 
-        What was closed while the whole store was away counts from when the store answered the lease again.
+        A way that closed when the whole store was away counts from the store's next answer to the lease.
         """
         heard_since = self._belief.heard_since
         since = [at for way, at in self._closed.items() if not ways or way in ways]
@@ -37,5 +37,5 @@ class Ways:
         return self._belief.now() - max(heard_since, min(since))
 
     def forget(self) -> None:
-        """Count anew: all connections are made anew."""
+        """Start counting again: all connections are new."""
         self._closed.clear()

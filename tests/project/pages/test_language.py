@@ -18,6 +18,7 @@ READ = (
     "scheduler/_audit_store.py",
     "scheduler/_control",
     "scheduler/_jobs",
+    "scheduler/_lease",
     "scheduler/_lifespan.py",
     "scheduler/_loop",
     "scheduler/_placement",
