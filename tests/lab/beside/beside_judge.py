@@ -4,8 +4,8 @@ Lateness is the hard part. A check starts late for one of three reasons. The age
 a lookup, or a thread that kept the interpreter. Or the agent was ready to run and had no core. The first two are the
 agent's fault, the third is the machine's. Three ways to tell them apart were weighed:
 
-- The CPU time of the loop's thread between two turns. It misses a loop that waits. A blocking call, a sleep and a thread
-  that keeps the interpreter cost the loop's thread nothing.
+- The CPU time of the loop's thread between two turns. It misses a loop that waits. A blocking call, a sleep and a
+  thread that keeps the interpreter cost the loop's thread nothing.
 - The agent's lateness minus that of a second process. A busy machine holds the two up at different instants, so the
   difference is noise.
 - What Linux counts for each thread: how long it was ready and had no core (the second number of its `schedstat`).
