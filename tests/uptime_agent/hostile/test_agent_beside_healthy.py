@@ -15,6 +15,8 @@ from lone_network import CANNOT
 
 SCRIPT = Path(beside_judge.__file__).with_name("beside_healthy.py")
 INPUTS = 200
+QUICK = ("push", "ntp", "toml")
+"""A boundary at which others ask, one at which the agent asks, and a file."""
 
 
 def judged(boundary, *more):
@@ -27,9 +29,10 @@ def judged(boundary, *more):
     return {each["what"]: each for each in json.loads(done.stdout)[boundary]["verdicts"]}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(12 * PATIENCE)
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(
+    "boundary", [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in BOUNDARIES]
+)
 def test_hostile_inputs_hurt_no_healthy_target(boundary):
     """No target is falsely down or late by the agent's fault. Memory is bounded, and the agent lives."""
     found = judged(boundary)
