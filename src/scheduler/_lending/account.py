@@ -10,23 +10,23 @@ from attrs import define
 from ..stores import Lent, Wish
 
 IDLE: Final = 0.4
-"""Seconds after which as many units go back as have been idle all the while."""
+"""Seconds before idle units go back."""
 
 
 @define
 class Account:
-    """Our part of one limit. `spare`: how many units have been idle at every look until `until`."""
+    """Our part of one limit. `spare`: how many units were idle at every look until `until`."""
 
     size: int
     window: float = 0.0
-    """Seconds for which a unit rests, as we were told. Then it comes back by itself: nobody looks for it meanwhile."""
+    """Seconds for which a unit rests, as the store says. Then it comes back by itself."""
     held: int = 0
     owed: int = 0
     most: float = inf
-    """While it is not known what the store has of us: how many may be in use."""
+    """The most units that may be in use until the answer to a round."""
     lacks: int = 0
     wishes: tuple[Wish, ...] = ()
-    """As they were said last."""
+    """The wishes of the last round."""
     asked_at: float = -inf
     spare: int = 0
     until: float = -inf
@@ -35,20 +35,20 @@ class Account:
         return int(min(self.held - self.owed, self.most))
 
     def sent(self, used: int, wishes: tuple[Wish, ...], now: float) -> None:
-        """A round is on its way."""
+        """Note that a round is on its way."""
         self.most, self.wishes, self.asked_at = used, wishes, now
 
     def answered(self, lent: Lent) -> None:
-        """A round has been carried out."""
+        """Note the answer to a round."""
         self.held, self.owed, self.lacks, self.most = lent.held, lent.owed, lent.lacks, inf
 
     def forget(self) -> None:
-        """Hold nothing: what was lent was lent to an incarnation that is no more."""
+        """Hold nothing: the store lent these units to an incarnation that is gone."""
         self.held = self.owed = self.lacks = 0
         self.most, self.wishes = inf, ()
 
     def idle_too_long(self, idle: int, now: float) -> int:
-        """Count what is idle; how many units have been so for long enough."""
+        """Count idle units. Return how many have been idle for long enough."""
         self.spare = min(self.spare, idle)
         if now < self.until:
             return 0

@@ -1,4 +1,4 @@
-"""Sizes of limits as users give them: so many at a time, or so many in a window; for this agent, or for the fleet."""
+"""Sizes of limits as users give them: a number at a time, or in a window. For this node, or for the fleet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._values import InvalidJob
 from ..stores import MOST_UNITS
 
 LONGEST_NAME: Final = 512
-"""Characters in the name of a limit of the fleet."""
+"""The most characters in the name of a limit of the fleet."""
 
 SHORTEST_WINDOW: Final = 0.001
 LONGEST_WINDOW: Final = 7 * 86_400.0
@@ -24,7 +24,7 @@ LONGEST_WINDOW: Final = 7 * 86_400.0
 
 @frozen
 class Rate:
-    """The size of a limit on the pace: at most `units` begin in any window of so many `seconds`. Made by `rate`."""
+    """The size of a limit on the pace: at most `units` begin in any window of `seconds`. Made by `rate`."""
 
     units: int
     seconds: float
@@ -35,9 +35,9 @@ class Rate:
 
 @frozen
 class Fleet:
-    """The size of a limit that all agents of a store have together. Made by `fleet`.
+    """The size of a limit that all nodes of a store have together. Made by `fleet`.
 
-    `seconds`: the window of a rate; 0: so many at a time.
+    `seconds`: the window of a rate. 0: the limit counts units at a time.
     """
 
     units: int
@@ -49,7 +49,7 @@ class Fleet:
 
 @frozen(kw_only=True)
 class Sizes:
-    """Limits by their names. `of_fleet`: those that are the fleet's. `windows`: those on the pace, in seconds."""
+    """Limits by their names. `of_fleet`: limits of the fleet. `windows`: windows of rates, in seconds."""
 
     units: Mapping[str, float] | None
     of_fleet: Mapping[str, int] = field(factory=dict)
@@ -57,10 +57,10 @@ class Sizes:
 
 
 def rate(units: int, window: timedelta | float | str) -> Rate:
-    """Make the size of a limit on the pace, to be given in `limits`: so many begin at most in any such window.
+    """Return the size of a limit on the pace, for `limits`: at most `units` begin in any such window.
 
-    A unit that work needs is used from before it begins until a window after that, whether it still runs or not.
-    Raises InvalidJob for anything but 1 to 10,000, and for a window that is not between a millisecond and a week.
+    A unit that work needs is used from before it begins until a window after that, whether it still runs or not. Raises
+    InvalidJob for anything but 1 to 10,000, and for a window that is not between a millisecond and a week.
     """
     seconds = seconds_of("the window of rate()", window)
     if count_of("the units of rate()", units) > MOST_UNITS:
@@ -73,9 +73,9 @@ def rate(units: int, window: timedelta | float | str) -> Rate:
 
 
 def fleet(units: int | Rate) -> Fleet:
-    """Make the size of a limit that all agents of a store have together, to be given in `limits`: a number, or a rate.
+    """Return the size of a limit that all nodes of a store share, for `limits`: a number, or a rate.
 
-    A family, "host:*", has so many for each of its names. Raises InvalidJob for anything but 1 to 10,000.
+    A family, "host:*", has that size for each of its names. Raises InvalidJob for anything but 1 to 10,000.
     """
     if isinstance(units, Rate):
         return Fleet(units.units, units.seconds)
@@ -86,14 +86,15 @@ def fleet(units: int | Rate) -> Fleet:
 
 
 def sizes_of(limits: Mapping[str, float | Fleet | Rate] | None) -> Sizes:
-    """The sizes of all limits. Raises InvalidJob for one that makes no sense, and for the name of a limit of the fleet
-    that no store could tell from others.
+    """Return the sizes of all limits. Raises InvalidJob for a size that makes no sense.
+
+    It also refuses a name of a limit of the fleet that a store could confuse with another.
     """
     if not isinstance(limits, Mapping):
         return Sizes(units=limits_of(limits))
     made = {name: size for name, size in limits.items() if isinstance(size, (Fleet, Rate))}
     plain = {name: made[name].units if name in made else size for name, size in limits.items()}
-    units = limits_of(plain)  # type: ignore[arg-type] # what is made stands there as its number
+    units = limits_of(plain)  # type: ignore[arg-type] # each Fleet and Rate is a number here
     of_fleet = {name: size.units for name, size in made.items() if isinstance(size, Fleet)}
     for name in of_fleet:
         _check_name(name)

@@ -1,14 +1,14 @@
-"""Units: of the limits that are the fleet's, those that are lent to us, and what waits for more of them.
+"""Units of the fleet's limits: which are lent to us, and which work waits for more of them.
 
-The pool asks here how many units may be in use. More are asked of the store when work is refused; idle ones go back.
+The pool asks here how many units may be in use. When work is refused, more are requested; idle ones go back.
 
-    work was refused                  -> a round says what waits here, since when; units that are free come to us
-    another agent has waited longer   -> we owe it units: they are used no more once their runs have ended, and go back
-    units have been idle for a while  -> they go back
-    we do not hold our lease for sure -> nothing begins with them, and what runs with them is cut off
+    work was refused                 -> a round sends what waits here, and since when; free units come to us
+    another node has waited longer   -> we owe it units: once their runs have ended they are used no more, and go back
+    units have been idle for a while -> they go back
+    our lease is not sure            -> nothing begins with units, and runs that use units are cancelled
 
-From the moment at which a round is sent until its answer no more units may be in use than were then: it gives back what
-was idle, even if its answer is lost. Lives on the loop; the store is asked by a writer, in a thread of its own.
+From the sending of a round until its answer, no more units may be in use than at its sending. The round gives back idle
+units, even if its answer is lost. On the loop; a writer asks the store in a thread of its own.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ from .wishes import bounded, wishes_of
 logger = getLogger(__name__)
 
 LOOK: Final = 0.1
-"""Seconds after which it is looked at what is idle and what waits, while there is anything."""
+"""Seconds between looks at idle units and waiting work, while there is anything."""
 
 SOON: Final = 0.01
-"""Seconds from one round to the next at least, and from one look to the next while we owe units."""
+"""The least seconds between rounds, and the seconds between looks while we owe units."""
 
 REPEAT: Final = 0.4
-"""Seconds after which wishes that are the same as before are said again, or the others forget them."""
+"""Seconds before unchanged wishes are sent again, because the others forget them."""
 
 EVERY: Final = 1.0
-"""Seconds after which an agent that has units looks who waits for them, if no hint has told it before."""
+"""Seconds before a node that has units looks who waits for them, without a hint."""
 
 MOST: Final = 100
-"""So many of a line are told apart when they wish."""
+"""The most waiting tasks of a line that are told apart in wishes."""
 
 
 class Units:
-    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too. `tried`: told the outcome
-    of each round, None: it got through.
+    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too.
+
+    `tried`: gets the error of each round, or None.
     """
 
     def __init__(
@@ -80,11 +81,11 @@ class Units:
         self._is_lost = False
         self._is_hinted = False
         self._is_wanted = False
-        """Work was refused since the last look."""
+        """Whether work was refused since the last look."""
         self._trouble = ""
         self._said: dict[str, int] = {}
-        """Sizes that differ from ours, as they were told last."""
-        self._sent_at = 0.0  # long ago: a wish may come before the first round
+        """Sizes that differ from ours, as they were logged last."""
+        self._sent_at = 0.0  # long ago, because a wish may come before the first round
         self._timer: Timer | None = None
         self._next = inf
         rests.tell(self._rested)
@@ -98,7 +99,7 @@ class Units:
         self._arm(self._core.monotonic())
 
     def resize(self, sizes: Mapping[str, int]) -> None:
-        """Tell the others of other sizes of limits that are the fleet's already."""
+        """Tell the others the new sizes of limits of the fleet."""
         self.sizes.update(sizes)
         for name, account in self._accounts.items():
             account.size, account.window = self._size_of(name), self._rests.seconds_of(name)
@@ -116,28 +117,28 @@ class Units:
     # -- what the pool asks --------------------------------------------------------------------------------------------
 
     def usable(self, name: str) -> int:
-        """How many units of that limit may be in use here now."""
+        """Return how many units of that limit may be in use here now."""
         account = self._accounts.get(name)
         if account is None or self._epoch != self._lending.epoch or not self._holds_lease():
             return 0
         return account.usable()
 
     def refused(self, name: str) -> None:
-        """Take note that work wants more of that limit."""
+        """Note that work wants more units of that limit."""
         if name not in self._accounts:
             self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
         self._is_wanted = True
         self._arm(self._sent_at + SOON)
 
     def _rested(self) -> None:
-        """Units that others wait for may be idle now."""
+        """Look for owed units that may be idle now."""
         if any(account.owed for account in self._accounts.values()):
             self._arm(self._sent_at + SOON)
 
     # -- looks ---------------------------------------------------------------------------------------------------------
 
     def _arm(self, at: float) -> None:
-        """Look then, if not before."""
+        """Look at that time, or before it."""
         if self._is_asking or not self._has_begun or at >= self._next:
             return
         if self._timer is not None:
@@ -180,7 +181,7 @@ class Units:
             self._arm(now + LOOK)
 
     def _cut_off(self) -> None:
-        """We may have been taken for dead: units of ours may be another's soon."""
+        """Stop using units: the others may take us for dead, and lend our units to another node."""
         if not self._is_lost:
             self._is_lost = True
             logger.warning("nothing begins that needs units of the fleet's limits, until our lease is renewed")
@@ -189,12 +190,12 @@ class Units:
                 run.terminate(Cause.LEASE)
 
     def _uses_units(self, run: Run) -> bool:
-        """Whether it may go on only with units of ours. Of those that rest it had to have them when it began."""
+        """Return whether a run may go on only with our units. It needs units of a rate only when it begins."""
         names = {name for needs in run.all_needs() for name, _ in needs}
         return any(self._pool.is_lent(name) and not self._rests.seconds_of(name) for name in names)
 
     def _asks(self, now: float) -> dict[str, Ask]:
-        """Say what there is to be said of each limit."""
+        """Return what a round must send, by limit."""
         wishes = self._wishes()
         is_hinted, self._is_hinted = self._is_hinted, False
         asked: dict[str, Ask] = {}
@@ -221,7 +222,7 @@ class Units:
         return asked
 
     def _wishes(self) -> dict[str, tuple[Wish, ...]]:
-        """Sum up what waits here, by limit."""
+        """Return what waits here, by limit."""
         us = self._core.timeline.us
         idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
         wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
@@ -271,7 +272,7 @@ class Units:
         self._arm_next(now)
 
     def _failed(self, error: Exception | None) -> None:
-        """Ask again: what is lent to us is not known, but for what was in use when the round was sent."""
+        """Ask again. Until then only the units that were in use at the sending of the round may be used."""
         self._is_to_declare = True
         for account in self._accounts.values():
             account.wishes = ()
@@ -282,7 +283,7 @@ class Units:
             logger.log(20 if isinstance(error, StoreTakenOver) else 30, "units cannot be borrowed: %s", error)
 
     def _compare(self, name: str, ours: int, size: int) -> None:
-        """Say so if other agents know another size of a limit than we do."""
+        """Log it if other nodes give a limit another size."""
         if size == ours:
             if self._said.pop(name, None) is not None:
                 logger.info("limit %r has %d units, as all agents say now", name, size)

@@ -1,4 +1,4 @@
-"""Wishes: what waits in lines here, as the store is to hear of it. Pure."""
+"""Wishes: the work that waits in lines here, as the store learns of it. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from timerqueue import Needs
 from ..stores import Wish
 
 Line = tuple[Needs, list[float], int]
-"""Work that waits with the same needs: the ranks of the first, and how many there are in all."""
+"""Work that waits with the same needs: the ranks of the first, and the number of all."""
 
 
 def wishes_of(
     lines: Iterable[Line], idle: Mapping[str, int], is_lent: Callable[[str], bool]
 ) -> dict[str, list[tuple[float, int]]]:
-    """For how many units, of which rank, work waits at each lent limit, best first. Pure.
+    """Return how many units, of which rank, work waits for at each lent limit, best first. Pure.
 
-    Work that needs several limits wishes for them one after another, in an order that is the same everywhere: members
-    of families first. So nobody holds a unit idle that waits for one whose holder waits for the first.
+    Work that needs several limits wishes for them one after another, in the same order everywhere: members of families
+    first. So two nodes never hold units that each other waits for.
     """
     works: list[tuple[float, Needs, int]] = []
     for needs, ranks, count in lines:
@@ -42,7 +42,7 @@ def wishes_of(
 
 
 def bounded(wishes: Iterable[Wish], size: int) -> tuple[Wish, ...]:
-    """The first wishes, as many as one limit of that size can ever meet."""
+    """Return the first wishes, up to the size of one limit."""
     found: list[Wish] = []
     for wish in wishes:
         if size <= 0:
