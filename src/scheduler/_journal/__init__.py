@@ -1,10 +1,10 @@
-"""The journal: what must survive the end of the process is noted, written down as rows, and read back.
+"""The journal: what must survive the end of the process is noted, written as rows, and read back.
 
-Journal notes what befalls stored jobs, and seals it into batches. Rows and states are what a store keeps of a job;
-reading one gives the definition of a job, or says why not.
+Journal notes what happens to stored jobs, and seals it into batches. Rows and states are what a store keeps of a job.
+Reading a row gives the definition of a job, or the reason why not.
 
-It writes down and never sends: it knows no store, no queue, no pool and no thread. All of it lives on the loop's
-thread, but for the checks of what is about to be stored, which are made in the thread that asks.
+The package writes and never sends: it knows no store, no queue, no pool and no thread. It lives on the thread of the
+loop, except for checks of jobs that are about to be stored: these run in the calling thread.
 """
 
 from .aside import Aside

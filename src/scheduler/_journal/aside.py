@@ -1,4 +1,4 @@
-"""Parts of batches that stand aside, because somebody else has locked a row that they write."""
+"""Parts of batches that stand aside, because another transaction has locked a row that they write."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from .sealed import Sealed
 
 
 class Aside:
-    """The parts that stand aside, oldest first. What is noted later of their jobs waits behind them."""
+    """The parts that stand aside, oldest first. Later notes about their jobs wait behind them."""
 
     def __init__(self) -> None:
         self.parts: list[Sealed] = []
 
     def keep(self, sealed: Sealed, locked: Collection[str] = ()) -> tuple[Sealed | None, Sealed | None]:
-        """Keep here what a batch holds of the locked jobs, and of jobs that stand aside already. Return that, and the
-        rest. Who waits for the whole batch waits for all that stands aside.
+        """Keep a batch's part about the locked jobs, and about jobs that stand aside. Return that part, and the rest.
+
+        A caller that waits for the whole batch waits for all parts that stand aside.
         """
         known = {job_id for part in self.parts for job_id in part.job_ids()}
         kept, rest = sealed.apart(known.union(locked))
@@ -28,7 +29,7 @@ class Aside:
         return kept, rest
 
     def free(self, locked: Collection[str]) -> list[Sealed]:
-        """Take out what does not wait for these jobs, in the order in which it came."""
+        """Take out the parts that do not wait for these jobs, in the order in which they came."""
         parts, self.parts, freed, behind = self.parts, list[Sealed](), list[Sealed](), set(locked)
         flushed = [done for part in parts for done in part.flushed]
         for part in parts:

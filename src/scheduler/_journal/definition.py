@@ -19,12 +19,12 @@ LONGEST_ID: Final = 512
 NOT_PAUSED: Final = JobPause()
 _END_OF_TIME: Final = 253_402_300_800_000_000
 _SHOWN: Final = 200
-"""So many characters of a wrong value stand in an error."""
+"""The most characters of a wrong value in an error."""
 
 
 @frozen
 class Columns:
-    """The columns of a row of the table of jobs, read and checked, but for the name of its task: see Tasks."""
+    """The columns of a row of the table of jobs, read and checked. Tasks checks the name of the task."""
 
     schedule: Schedule
     args: tuple[Any, ...]
@@ -38,7 +38,7 @@ class Columns:
 def stored_job(
     id: str, task: str, schedule: Schedule, definition: Definition, pause: JobPause = NOT_PAUSED
 ) -> StoredJob:
-    """The row that reads back as the same job: equal definitions have equal rows.
+    """Return the row that reads back as the same job: equal definitions have equal rows.
 
     Tuples among the arguments become lists, nothing else changes. `schedule` may be as it was given or bound to the
     job. Raises InvalidJob, which names the argument, for what cannot be stored.
@@ -91,7 +91,7 @@ def columns_of(row: StoredJob) -> Columns:
 
 
 class _Mistyped(InvalidJob):
-    """A column holds what is no text."""
+    """The error for a column of the wrong type."""
 
     def __init__(self, column: str, wanted: str) -> None:
         super().__init__(f"it must be {wanted}")
@@ -100,17 +100,17 @@ class _Mistyped(InvalidJob):
 
 def _malformed(row: StoredJob, column: str, reason: Exception) -> MalformedJob:
     why = str(reason)
-    if len(why) > 2 * _SHOWN:  # what is wrong stands at the start, what to do about it at the end
+    if len(why) > 2 * _SHOWN:  # the fault stands at the start, the advice at the end
         why = f"{why[:_SHOWN]}...{why[-_SHOWN:]}"
     msg = f"stored job {_shown(row.id)}: {column} {_shown(getattr(row, column))}: {why}"
     return MalformedJob(msg)
 
 
 def _shown(value: object) -> str:
-    """The start of a value; of a long text no more than that is looked at."""
+    """Return the start of a value. Of a long text only the start is read."""
     try:
         text = repr(value[: _SHOWN + 1] if isinstance(value, str | bytes) else value)
-    except ValueError:  # a number of thousands of digits
+    except ValueError:  # a number may have thousands of digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
@@ -143,7 +143,7 @@ def check_size(row: StoredJob) -> None:
         raise InvalidJob(msg)
 
 
-@lru_cache(maxsize=1024)  # as options: few sets serve many jobs
+@lru_cache(maxsize=1024)  # as with options, few sets serve many jobs
 def _tags_text(tags: frozenset[str]) -> str:
     return json_text(sorted(tags), "tags")
 

@@ -1,4 +1,4 @@
-"""Noted: what is known here better than by who is reading rows of the store just now."""
+"""Notes about rows that change while the store is being read."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from ..stores import StoredState
 
 @define(eq=False)
 class Noted:
-    """Rows that were on their way to the store when the reading began, or that are put or removed here before it ends.
+    """Rows that were on their way to the store when a reading began, or that change here before it ends.
 
-    Some of them may be durable before it ends and not be among what it finds.
+    Some of them may be durable before it ends, and still be missing in its result.
     """
 
     ids: set[str]
     states: dict[str, StoredState]
-    """Where those of them stand that are new, and that other agents have, or nobody has yet."""
+    """The states of new rows that no node has, or another node."""
     scopes: set[str] = Factory(set)
-    """Pauses of all jobs, or of a tag, of which the same is true."""
+    """Pauses of all jobs, or of a tag, that change in the same way."""
 
     def put(self, id: str, state: StoredState | None = None) -> None:
-        """Know the row better from now on, and where a new job stands."""
+        """Note a row that is known better here, and the state of a new job."""
         self.ids.add(id)
         if state is not None:
             self.states[id] = state
 
     def remove(self, id: str) -> None:
-        """Know that the job is gone. Another one may take its place."""
+        """Note that the job is gone. Another one may take its place."""
         self.ids.add(id)
         self.states.pop(id, None)

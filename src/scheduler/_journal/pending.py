@@ -1,4 +1,4 @@
-"""The batch that fills, and the records that stand in it."""
+"""The batch that fills, and its records."""
 
 from __future__ import annotations
 
@@ -28,67 +28,66 @@ from .rows import state_of
 from .sealed import Flushed, Sealed
 
 MOST_JOBS: Final = 2_000
-"""Rows, and states that have no tick with them, in one batch."""
+"""The most rows, and the most states without a tick, in one batch."""
 
 
 @define
 class Pending:
-    """The next batch, so far. The states of dirty jobs are written down when it is sealed."""
+    """The next batch, so far. The states of dirty jobs are written when it is sealed."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
     """Columns of rows that are not among `jobs`."""
     telling: str | None = None
-    """The job of which listeners hear that a run has ended: what they ask for is in the same batch as the record of
-    that run, or it could be lost alone.
+    """The job whose listeners hear the end of a run at this moment.
+
+    Their requests must be in the batch of its record.
     """
     together: dict[str, None] = Factory(dict)
-    """Jobs of which something was noted when the end of a run was told, and those of these runs."""
+    """Jobs that listeners changed at the end of a run, and the jobs of these runs."""
     finished: dict[str, str] = Factory(dict)
     """Schedules of rows that are not among `jobs` either."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
     dirty: dict[Job, None] = Factory(dict)
     """Jobs whose states have changed."""
     with_tick: dict[Job, None] = Factory(dict)
-    """Jobs whose states have changed together with a tick that is in here."""
+    """Jobs whose states have changed together with a tick of this batch."""
     marks: dict[Attempt, None] = Factory(dict)
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
     last_missed: dict[Job, int] = Factory(dict)
-    """Where the last of `missed` of a job stands, unless the job has run since."""
+    """The index of a job's last record in `missed`, unless the job has run since."""
     placed: list[Placed] = Factory(list)
-    """Where executions stand in a queue."""
+    """The queue positions of executions."""
     flushed: list[Flushed] = Factory(list)
     added: dict[str, str] = Factory(dict)
-    """Which of `jobs` are put only where there is no row, and what is to be done where there is one (OnConflict)."""
-    fresh: set[str] = Factory(set)
-    """Which of `jobs` the store has never heard of, and no other node can have added: of one that is removed before it
-    is sent nothing is left.
-    """
+    """Jobs that are put only if they have no row. The value says what happens if there is one (OnConflict)."""
     begun: dict[str, StoredState] = Factory(dict)
-    """First states of some of these, whose agents are others."""
+    """First states of some of these, which other nodes have."""
     requests: list[StoredRequest] = Factory(list)
     done: dict[int, RequestDone] = Factory(dict)
-    """By their numbers."""
+    """Finished requests, by their numbers."""
     is_news: bool = False
-    """The agents that share the store are to look at it."""
+    """Whether the nodes that share the store should read this batch."""
 
     def __len__(self) -> int:
-        """How many changes there are; those who wait to be told count too."""
+        """Return the number of changes and of waiting callers."""
         of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
         of_ticks = self.marks, self.ended, self.missed, self.placed
         parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed, self.requests, self.done)
         return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
-        """Record missed ticks like ends of runs, with fences of their own, so that the store says whether the name of
-        a tick is taken: after the clock was set back, or by a start that somebody has asked for.
+        """Record missed ticks like ends of runs, with fences of their own. So the store says whether a tick's name is
+        taken.
+
+        It may be, after the clock was set back, or by a start that was requested by hand.
         """
         self.ended += [tick._replace(fence=next_fence()) for tick in self.missed]
         self.missed = []
 
     def put(self, id: str, row: StoredJob | None) -> None:
-        """Put the row as a whole; None: remove it."""
+        """Put the row as a whole. None: remove it."""
         self.jobs[id] = row
         self._tie(id)
         if row is None:
@@ -98,12 +97,12 @@ class Pending:
         self.finished.pop(id, None)
 
     def _tie(self, id: str) -> None:
-        """Send what is noted of the job with this batch, however large that is, if an end has brought it about."""
+        """Send the notes about the job with this batch, however large it is, if a listener is being called."""
         if self.telling is not None:
             self.together[id] = self.together[self.telling] = None
 
     def touch(self, job: Job) -> None:
-        """Write down the state of the job with one of the next batches."""
+        """Write the state of the job with one of the next batches."""
         if self.telling is not None:
             self._tie(job.id)
             self.touch_with_tick(job)
@@ -111,19 +110,19 @@ class Pending:
             self.dirty[job] = None
 
     def ask(self, request: StoredRequest) -> None:
-        """Put what is asked of the agent that has the job."""
+        """Put a request to the node that has the job."""
         self.requests.append(request)
         self._tie(request.job_id)
         self.is_news = True
 
     def touch_with_tick(self, job: Job) -> None:
-        """Write down the state of the job with this batch, which holds one of its ticks."""
+        """Write the state of the job with this batch, which holds one of its ticks."""
         self.with_tick[job] = None
         self.dirty.pop(job, None)
 
     def remove(self, job: Job, schedule: str | None) -> None:
-        """The row goes, and its state is written no more; with a schedule, which is over, the row goes only if it still
-        has that.
+        """Remove the row, and write its state no more. With `schedule`, which has ended, only a row that still has it
+        goes.
         """
         self.dirty.pop(job, None)
         self.with_tick.pop(job, None)
@@ -142,7 +141,7 @@ class Pending:
         self.together.pop(id, None)
 
     def pause(self, id: str, pause: JobPause) -> None:
-        """Put the columns of a pause into the row, which may have been put here."""
+        """Put the columns of a pause into the row, which may be in this batch."""
         row = self.jobs.get(id)
         if row is not None:
             self.jobs[id] = with_pause(row, pause)
@@ -151,7 +150,7 @@ class Pending:
         self._tie(id)
 
     def miss(self, job: Job, tick: StoredTick) -> None:
-        """Put missed ticks of the job. If they follow one another for one reason they are one record."""
+        """Put missed ticks of the job. Successive ones with the same reason become one record."""
         index = self.last_missed.get(job)
         if index is None or self.missed[index].reason != tick.reason:
             self.last_missed[job] = len(self.missed)
@@ -160,15 +159,16 @@ class Pending:
         one = self.missed[index]
         self.missed[index] = one._replace(
             count=one.count + tick.count,
-            due_us=min(tick.due_us, one.due_us),  # what waits for room is dropped after newer ticks
+            due_us=min(tick.due_us, one.due_us),  # ticks that wait for room are dropped after newer ticks
             last_due_us=max(tick.last_due_us or tick.due_us, one.last_due_us or one.due_us),
             ended_us=tick.ended_us,
             error=one.error or tick.error,
         )
 
     def seal(self, timeline: Timeline, now_us: int) -> tuple[Sealed, Pending]:
-        """Close a batch, and begin one with the rest: the loop must not stand still for 100,000 states at once. What
-        stays for later is not gone through.
+        """Seal a batch, and begin one with the rest: the loop must not stand still for 100,000 states at once.
+
+        The rest is not walked through.
         """
         jobs = {id: self.jobs.pop(id) for id in self.together if id in self.jobs} | _first_of(self.jobs)
         states = {job.id: state_of(job, timeline) for job in self._chosen() if _is_ours(job)}
@@ -194,7 +194,7 @@ class Pending:
         return Sealed(batch, list(self.marks), [] if rest else self.flushed, self.together), rest
 
     def _share_out(self, batch: Batch, rest: Pending) -> None:
-        """Let what is asked of others go with the rows of their jobs."""
+        """Send requests to other nodes with the rows of their jobs."""
         for id, value in self.added.items():
             (rest if id in rest.jobs else batch).added[id] = value
         for id, state in self.begun.items():
@@ -204,8 +204,10 @@ class Pending:
         rest.is_news = self.is_news
 
     def _chosen(self) -> dict[Job, None]:
-        """Jobs whose states go with this batch: those with ticks in it, and of the first of the others those whose rows
-        are there. Taken out, unless a row that comes later needs its state too.
+        """Return the jobs whose states go with this batch: jobs with ticks in it, and the first of the others.
+
+        The rows of the others must be in the store. The jobs are taken out, except for a job whose row comes later and
+        needs its state too.
         """
         if not self.jobs and len(self.dirty) <= MOST_JOBS:
             others, self.dirty = self.dirty, {}
@@ -218,19 +220,19 @@ class Pending:
 
 
 def _is_ours(job: Job) -> bool:
-    """Whether the job is still there, and its state is for us to write."""
+    """Return whether the job is still there, and this node writes its state."""
     return not job.is_removed and (job.sparse is None or not job.is_elsewhere)
 
 
 def _done_by(run: Attempt) -> Iterator[RequestDone]:
-    """Say which request of another agent the mark of this run carries out."""
+    """Yield the requests of other nodes that the mark of this run carries out."""
     for asked in run.job.asked:
         if asked.number is not None and asked.due_us == run.due_us:
             yield RequestDone(asked.number, run.job.id, run.due_us)
 
 
 def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
-    """Take out as many rows as go with one batch."""
+    """Take out and return the rows for one batch."""
     taken = dict(islice(rows.items(), MOST_JOBS))
     for id in taken:
         del rows[id]
@@ -238,7 +240,7 @@ def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
 
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
-    """The row with the columns of that pause."""
+    """Return the row with the columns of that pause."""
     return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
 
 
@@ -252,7 +254,7 @@ def ended_tick(  # noqa: PLR0917 - made for each stored run
     *,
     owed: bool,
 ) -> StoredTick:
-    """The record of a run that has ended, at `ended` in UTC seconds. `result`: its last, as JSON."""
+    """Return the record of a run that has ended, at `ended` in UTC seconds. `result`: its last, as JSON."""
     return StoredTick(
         run.job.id,
         run.due_us,
@@ -270,28 +272,28 @@ def ended_tick(  # noqa: PLR0917 - made for each stored run
 
 
 def unmarked_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
-    """The end, `now_us`, of a tick whose mark may be durable, of a run that never began."""
+    """Return the end, at `now_us`, of a run that never began. Its mark may be durable."""
     if run.attempt == 1:
         return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
     return dropped_tick(run, reason, now_us)
 
 
 def dropped_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
-    """The end, `now_us`, of an attempt that never began, of a tick that has had, or may have, another."""
+    """Return the end, at `now_us`, of a retry that never began."""
     return dropped_attempt(run.job.id, run.due_us, run.attempt, run.fence_number, reason, now_us)
 
 
 def dropped_attempt(  # noqa: PLR0917 - the columns, in their order
     job_id: str, due_us: int, attempt: int, fence: int, reason: MissedReason, now_us: int
 ) -> StoredTick:
-    """The end, `now_us`, of that attempt at a tick, which never began."""
+    """Return the end, at `now_us`, of that attempt at a tick, which never began."""
     error = f"attempt {attempt} was dropped before it began: {reason.value}"
-    before = attempt - 1  # the last one that there was
+    before = attempt - 1  # the last attempt that ran
     return StoredTick(job_id, due_us, before, fence, Outcome.CANCELLED.value, ended_us=now_us, error=error)
 
 
 def renamed_tick(tick: StoredTick) -> StoredTick:
-    """The record of ticks that never began, and whose name is taken, under the next one."""
+    """Return the record of ticks that never began under the next name, because theirs is taken."""
     due_us = tick.due_us + 1
     return tick._replace(due_us=due_us, last_due_us=None if tick.last_due_us is None else max(due_us, tick.last_due_us))
 
@@ -308,7 +310,7 @@ def missed_tick(  # noqa: PLR0917 - the columns, in their order
     is_exact: bool = True,
     why: str | None = None,
 ) -> StoredTick:
-    """The record, made `now_us`, of ticks in a row that have no run. Its age counts from then, however long the gap."""
+    """Return the record, made at `now_us`, of successive ticks without a run. Its age counts from that time."""
     return StoredTick(
         job_id,
         first_us,

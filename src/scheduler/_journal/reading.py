@@ -1,4 +1,4 @@
-"""Reading: a row of a store as the definition of a job, or why it is none. Pure."""
+"""Reading: the definition of a job from a row of a store, or the reason why there is none. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..stores import StoredJob
 from .definition import columns_of
 
 SHORTEST: Final = 1_000
-"""Microseconds: the shortest interval that a row may ask for."""
+"""Microseconds: the shortest interval that a row may have."""
 
 
 @frozen
 class Unreadable(Schedule):
-    """The schedule of a row that cannot be read: it never comes."""
+    """The schedule of an unreadable row: it never comes."""
 
     text: str
 
     def __str__(self) -> str:
         return self.text
 
-    def next(self, after: datetime) -> datetime | None:  # noqa: ARG002 - whatever it is asked
+    def next(self, after: datetime) -> datetime | None:  # noqa: ARG002 - the answer is always None
         return None
 
 
@@ -41,12 +41,12 @@ class Reading(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """The row can be read. With an error too it only waits for its task."""
+        """Whether the row can be read. If it has an error too, it only waits for its task."""
         return type(self.schedule) is not Unreadable
 
 
 def read(row: StoredJob, tasks: Tasks) -> Reading:
-    """Read a row. One that cannot be read, or whose task nobody has registered, has an error."""
+    """Read a row. An unreadable row, or one with an unregistered task, has an error."""
     try:
         columns = columns_of(row)
     except MalformedJob as exc:
@@ -63,7 +63,7 @@ def read(row: StoredJob, tasks: Tasks) -> Reading:
 
 
 def check_interval(id: str, interval: int | None) -> None:
-    """Raise MalformedJob for an interval, in microseconds, at which a row could keep the loop busy for ever."""
+    """Raise MalformedJob for an interval, in microseconds, that would keep the loop busy for ever."""
     if interval is not None and interval < SHORTEST:
         msg = (
             f"stored job {id!r}: its interval of {interval} us is shorter than the {SHORTEST} us that a row may ask for"
@@ -72,7 +72,7 @@ def check_interval(id: str, interval: int | None) -> None:
 
 
 def unreadable(row: StoredJob, error: Exception) -> Reading:
-    """The reading of a row that no job can be made of."""
+    """Return the reading of an unreadable row."""
     return Reading(Unreadable(str(row.schedule)), Definition(_never, on_the_loop), str(error))
 
 

@@ -1,8 +1,8 @@
-"""The last result of a run as JSON, at a cost that has its bound whatever the result is.
+"""The last result of a run as JSON, at a bounded cost for any result.
 
-What most tasks return is a dict of Python's own types. Whether it is, and small enough, is seen by a walk over it that
-ends when there is no room; then the encoder of `json` writes it, in a third of the time. All else is written down piece
-by piece, to the same text.
+Most tasks return a dict of Python's own types. A walk over it checks this and its size, and ends when there is no room.
+Then the encoder of `json` writes it, in a third of the time. Any other result is written piece by piece, to the same
+text.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _LARGEST_NUMBER: Final = 4 * LONGEST_RESULT
 """Bits: a longer number has more digits than may be stored."""
 
 _FEW: Final = 3
-"""Entries of a dict that is written as fast without that walk."""
+"""The most entries of a dict that is written as fast without the walk."""
 
 _written: Final = JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def result_text(results: Sequence[object]) -> str | None:
-    """The last result as JSON. None for one that JSON cannot hold, or not in LONGEST_RESULT characters.
+    """Return the last result as JSON. None: JSON cannot hold it, or not in LONGEST_RESULT characters.
 
-    It is written down piece by piece, and no more of it is looked at once there are too many. What it does when it is
-    looked at is nobody else's trouble: subclasses of Python's own types count for what these say.
+    It is written piece by piece, and is read no further once it is too long. Errors of the user's object are caught.
+    Instances of subclasses of Python's own types count as these.
     """
     pieces: list[str] = []
     room, result = LONGEST_RESULT, results[-1]
@@ -40,13 +40,13 @@ def result_text(results: Sequence[object]) -> str | None:
             if room < 0:
                 return None
             pieces.append(piece)
-    except BaseException:  # noqa: BLE001 - it is the user's object that raised, or has changed meanwhile
+    except BaseException:  # noqa: BLE001 - the user's object has raised, or has changed meanwhile
         return None
     return "".join(pieces)
 
 
 def _is_plain(value: dict[Any, Any]) -> bool:
-    """Whether a dict holds Python's own types alone, texts as its keys, and no more than there may be room for."""
+    """Return whether a dict holds only Python's own types, has texts as keys, and may fit."""
     room = LONGEST_RESULT
     left: list[Any] = [value]
     while left and room >= 0:
@@ -111,7 +111,7 @@ def _object(value: dict[Any, Any]) -> Iterator[str]:
 
 
 def _key(key: Any) -> str:
-    """As text: JSON has no other keys."""
+    """Return a key as text: JSON has no other keys."""
     if isinstance(key, str):
         return _text(key)
     if isinstance(key, int | float) or key is None:

@@ -1,4 +1,4 @@
-"""Rows and states: what a job is and where it stands, as a store keeps it, and back. Pure."""
+"""Rows and states: the definition and the state of a job, as a store keeps them, and back. Pure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ..stores import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
 
 _Retry = tuple[int, int, int] | tuple[None, None, None]
-"""The tick that has failed, which attempt comes next, and when."""
+"""The failed tick, its next attempt, and when that comes."""
 
 
 def state_of(job: Job, timeline: Timeline) -> StoredState:
-    """The job's state at this moment.
+    """Return the job's state at this moment.
 
-    A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
-    the process die now, the job goes on with it. The next start of a
-    paused job is the first that the pause leaves out. What is owed stands in its own record.
+    A tick that is due and not marked yet waits for room or for the end of a run. It counts as a future tick: if the
+    process dies now, the job continues with it. The next start of a paused job is the first that the pause leaves out.
+    Owed ticks stand in records of their own.
     """
     next_us = _reported(job, job.due_us, timeline)
     is_dated = job.dated_us is not None and job.dated_us == job.due_us
     is_by_hand, until_us, retry = is_dated, None, _NO_RETRY
     if job.sparse is not None or (job.runs and unmarked(job)):
         until_us = None if job.floor is None else job.floor.until_us
-        if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
+        if job.stood is not None:  # its row has parked it; once that is mended, it continues from this state
             return _counted(job.stood._replace(not_before_us=until_us), job)
         is_by_hand = job.is_due_by_hand or is_dated
         if job.is_due_by_hand and job.is_paused:
@@ -50,7 +50,7 @@ def _reported(job: Job, due_us: int | None, timeline: Timeline) -> int | None:
 
 
 def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple[int | None, _Retry]:
-    """The next start and the retry, with the ticks that are due and not marked yet."""
+    """Return the next start and the retry, with the ticks that are due and not marked yet."""
     retry: tuple[int, int, int] | None = (
         None if job.again is None else (job.again.due_us, job.again.attempt, timeline.us(job.again.due, steady=False))
     )
@@ -67,24 +67,24 @@ def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple
 
 
 def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredState:
-    """The state of a job whose next start somebody has set, instead of the regular one and of any retry."""
+    """Return the state of a job whose next start was set by hand. It replaces the regular start and any retry."""
     return state._replace(
         next_us=at_us, next_by_hand=True, next_of=schedule, retry_due_us=None, retry_attempt=None, retry_at_us=None
     )
 
 
 def _counted(state: StoredState, job: Job) -> StoredState:
-    """The state with the counts of the job."""
+    """Return the state with the counts of the job."""
     first = state._fields.index("runs")
     return StoredState._make((*state[:first], *_counts_of(job, state.next_of)))
 
 
 def _counts_of(job: Job, next_of: str | None) -> tuple[Any, ...]:
-    """The fields of a state from `runs` on, with that `next_of` among them."""
+    """Return the fields of a state from `runs` on, with that `next_of` among them."""
     if job.tally is None:
         return (*_NOTHING_COUNTED, next_of, True)
     tally = job.counts()
-    if tally.sparse is None:  # nothing has ever gone wrong
+    if tally.sparse is None:  # no run has ever failed
         wrong, seconds, error, is_exact = _NOTHING_WRONG, 0.0, None, True
     else:
         wrong = (
@@ -120,7 +120,7 @@ _NOTHING_COUNTED: Final = StoredState("")[StoredState._fields.index("runs") : -2
 
 
 def tally_of(state: StoredState) -> Tally | None:
-    """The counts in a state; None where nothing has been counted yet."""
+    """Return the counts in a state. None: nothing has been counted yet."""
     if not state.runs and not state.missed:
         return None
     tally = Tally()
@@ -150,7 +150,7 @@ _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 
 
 def some_us(seconds: float | None) -> int | None:
-    """UTC seconds as whole microseconds."""
+    """Return UTC seconds as whole microseconds."""
     return None if seconds is None else int(seconds * 1e6)
 
 
@@ -159,14 +159,15 @@ def _some_seconds(us: int | None) -> float | None:
 
 
 def row_of(job: Job) -> StoredJob:
-    """The definition of a stored job. Raises InvalidJob for what cannot be stored."""
+    """Return the definition of a stored job. Raises InvalidJob for what cannot be stored."""
     assert job.task is not None
     return stored_job(job.id, job.task, job.schedule, job.definition, job_pause(job))
 
 
 def known_row(job: Job) -> StoredJob:
-    """The definition of a stored job, with its schedule in the words in which it is stored. Of a job that is unfit to
-    run it is the row that is so.
+    """Return the definition of a stored job, with its schedule in the stored words.
+
+    For a job that cannot run because of its row, return that row.
     """
     if job.unfit is not None:
         return job.unfit.row
@@ -175,7 +176,7 @@ def known_row(job: Job) -> StoredJob:
 
 
 def job_pause(job: Job) -> JobPause:
-    """The columns of the job's row that say whether it is paused."""
+    """Return the columns of the job's row that say whether it is paused."""
     pause = job.paused_by
     if pause is None:
         return JobPause()
@@ -183,8 +184,9 @@ def job_pause(job: Job) -> JobPause:
 
 
 def new_row(job: Job) -> StoredJob:
-    """The row of a job that is added. Its arguments are its own from now on: it is called with what is stored, whatever
-    the caller does with what was given. Raises InvalidJob for what cannot be stored.
+    """Return the row of a new job, and copy the job's arguments. Raises InvalidJob for what cannot be stored.
+
+    The job is called with what is stored, even if the caller changes what it gave.
     """
     row = row_of(job)
     if job.args or job.kwargs:
@@ -198,13 +200,13 @@ def check_pause(job: Job, reason: str | None) -> None:
 
 
 def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
-    """Whether a job that goes on from there stays on its grid. What `run_now` asked for does not lie on it."""
+    """Return whether a job that continues from that tick stays on its grid. A tick of `run_now` is not on it."""
     grid = job.planner
     return next_us is None or not isinstance(grid, Grid) or (next_us - due_us) % grid.interval == 0
 
 
 def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
-    """Whether the state of the job can tell the next scheduler that this tick is still to come."""
+    """Return whether the job's state can hand this tick to the next scheduler."""
     if job.task is None:
         return False
     next_us = None if job.due_us is None else timeline.reported(job.due_us, steady=job.planner.steady)
@@ -212,8 +214,9 @@ def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
 
 
 def unmarked(job: Job) -> list[tuple[int, int]]:
-    """Ticks of the job that are due, not owed, and have no mark yet: their due instants and attempts. Those that
-    another agent has asked for are not among them: what it asks stands in the store until they are marked.
+    """Return the job's ticks that are due, not owed, and not marked yet: their due instants and attempts.
+
+    Ticks that another node has requested are not among them: the request stands in the store until they are marked.
     """
     waiting = [
         (run.due_us, run.attempt)
@@ -228,18 +231,18 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
 
 
 def requested(job: Job) -> set[int | None]:
-    """The ticks of the job that other nodes have asked for. Those that stand for such a tick are not among them."""
+    """Return the ticks of the job that other nodes have requested, except ticks that stand for such a tick."""
     return {asked.due_us for asked in job.asked if asked.number is not None and not asked.is_along}
 
 
 def stored_pause(pause: Pause) -> StoredPause:
-    """The pause as a store keeps it."""
+    """Return the pause as a store keeps it."""
     return StoredPause(
         pause.scope, pause.reason, us_of(pause.since), None if pause.until is None else us_of(pause.until)
     )
 
 
 def pause_of(stored: StoredPause) -> Pause:
-    """The pause as users see it."""
+    """Return the pause as users see it."""
     until = None if stored.until_us is None else instant_of(stored.until_us)
     return Pause(stored.scope, stored.reason, instant_of(stored.since_us), until)

@@ -1,15 +1,15 @@
-"""Soundness: rows that come out of a store are made sound before anything believes them. Pure.
+"""Soundness: rows that come out of a store are made sound before the scheduler uses them. Pure.
 
-A row may have been written by hand, by another program, or by a store that is not of this package. What makes no sense
-in it costs its own job, tick or pause, and no more of that than it must:
+A row may have been written by hand, by another program, or by a store that is not of this package. Nonsense in it
+affects its own job, tick or pause, and no more of that than it must:
 
-    a job       parks: that is decided where its columns are read (_definition.py)
-    a state     goes on without what is wrong; its counts begin again together, for they add up
-    a pause     holds, without the end that makes no sense
-    a tick      is told without what is wrong, or is left out if nobody can say whose it is, when, or how it ended
+    a job       parks: that is decided where its columns are read (definition.py)
+    a state     loses the wrong values; its counts begin again together, because they add up
+    a pause     holds, without an end that makes no sense
+    a tick      loses the wrong values; without a job, a due instant or an outcome it is left out
 
-Instants lie within the calendar, a day from its ends, so that they can be shown and reckoned with; counts are far from
-where 64 bits end, so that they can be counted on.
+Instants lie within the calendar, a day from its ends, so that they can be shown and used in sums. Counts are far from
+where 64 bits end, so that they can grow.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Check = Callable[[Any], bool]
 
 
 class Wrong(NamedTuple):
-    """A value in a row that makes no sense, and what it is taken for."""
+    """A value in a row that makes no sense, and what replaces it."""
 
     column: str
     value: object
@@ -56,16 +56,18 @@ class Wrong(NamedTuple):
 
 
 def sound_job(row: StoredJob) -> tuple[StoredJob | None, list[Wrong]]:
-    """The row with an id, a task and a schedule that are texts; None if the id is none. The rest is read elsewhere."""
+    """Return the row with an id, a task and a schedule that are texts. None: the id is none. The rest is read
+    elsewhere.
+    """
     if type(row.id) is not str:
         return None, [Wrong("id", row.id, "the row is left out")]
     if type(row.task) is str and type(row.schedule) is str:
         return row, []
-    return row._replace(task=_as_text(row.task), schedule=_as_text(row.schedule)), []  # which park the job
+    return row._replace(task=_as_text(row.task), schedule=_as_text(row.schedule)), []  # these texts park the job
 
 
 def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
-    """The state without what makes no sense."""
+    """Return the state without values that make no sense."""
     if _is_sound_at_a_glance(row):
         return row, []
     sound, wrong = _mended(row, _STATE, StoredState(row.job_id, missed_is_exact=False))
@@ -74,7 +76,7 @@ def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
     if any(each.column in _COUNTS for each in wrong):
         sound = sound._replace(**_COUNTS, missed_is_exact=True)
     retry = (sound.retry_due_us, sound.retry_attempt, sound.retry_at_us)
-    if None in retry and retry != (None, None, None):  # it is whole, or none
+    if None in retry and retry != (None, None, None):  # a retry is whole, or none
         sound = sound._replace(retry_due_us=None, retry_attempt=None, retry_at_us=None)
     if sound.last_error is not None and len(sound.last_error) > LONGEST_ERROR:
         sound = sound._replace(last_error=cut(sound.last_error, LONGEST_ERROR))
@@ -82,7 +84,7 @@ def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
 
 
 def sound_pause(row: StoredPause) -> tuple[StoredPause | None, list[Wrong]]:
-    """The pause; without an end if that makes no sense. None if nobody can say of what it is one."""
+    """Return the pause, without an end that makes no sense. None: its scope makes no sense."""
     if type(row.scope) is not str or not (row.scope == EVERYTHING or row.scope.startswith(TAG)):
         return None, [Wrong("scope", row.scope, f"neither {EVERYTHING!r} nor {TAG!r} and a tag: it is left out")]
     wrong: list[Wrong] = []
@@ -102,7 +104,7 @@ def sound_pause(row: StoredPause) -> tuple[StoredPause | None, list[Wrong]]:
 
 
 def sound_tick(row: StoredTick) -> tuple[StoredTick | None, list[Wrong]]:
-    """The record; None if nobody can say whose it is, when it was due, or how it ended."""
+    """Return the record. None: its job, due instant or outcome makes no sense."""
     for column, is_sound in _NAME_OF_TICK.items():
         value = getattr(row, column)
         if value is None or not is_sound(value):
@@ -116,7 +118,7 @@ def sound_tick(row: StoredTick) -> tuple[StoredTick | None, list[Wrong]]:
 
 
 def _mended(row: Row, checks: Mapping[str, Check], instead: Row) -> tuple[Row, list[Wrong]]:
-    """The row, with the values of `instead` where its own make no sense."""
+    """Return the row, with the values of `instead` where its own make no sense."""
     found = [name for (name, is_sound), value in zip(checks.items(), row, strict=True) if not is_sound(value)]
     if not found:
         return row, []
@@ -126,7 +128,7 @@ def _mended(row: Row, checks: Mapping[str, Check], instead: Row) -> tuple[Row, l
 
 
 def _is_sound_at_a_glance(row: StoredState) -> bool:
-    """Whether the state is as nearly all are, told in a fifth of the time. False: look closer."""
+    """Return whether the state is as nearly all are, in a fifth of the time. False: it must be checked."""
     for us in _INSTANTS_OF(row):
         if us is not None and (type(us) is not int or not EARLIEST_US <= us <= LATEST_US):
             return False
@@ -169,7 +171,7 @@ def _is_attempt(value: Any) -> bool:
 
 
 def _is_seconds(value: Any) -> bool:
-    return type(value) in {int, float} and -MOST_SECONDS <= value <= MOST_SECONDS  # and no NaN
+    return type(value) in {int, float} and -MOST_SECONDS <= value <= MOST_SECONDS  # this refuses NaN, too
 
 
 def _is_some_seconds(value: Any) -> bool:
