@@ -2,12 +2,14 @@
 stand where others would take the time.
 """
 
+import importlib.util
 import sys
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import anyio
+import pytest
 from anyio.lowlevel import checkpoint
 
 from scheduler import RunEnded, RunMissed, RunStarted
@@ -135,3 +137,9 @@ class Recorder(list):
     def missed(self, job_id=None):
         """Return (count, reason) of each report of missed ticks."""
         return [(event.count, event.reason) for event in self.of(RunMissed, job_id=job_id)]
+
+
+needs_re2 = pytest.mark.skipif(
+    importlib.util.find_spec("re2") is None, reason="needs google-re2, which comes with the extra `regex`"
+)
+"""Marks what a regular expression of a configuration is tested by. There is no wheel for the newest Python yet."""

@@ -5,6 +5,7 @@ import socket
 import pytest
 from anyio.streams.tls import TLSStream
 
+from kit import needs_re2
 from programs import path_of
 from uptime_agent.checks import BY_SCHEME, KINDS, Resolver, reach
 from uptime_agent.checks.contract.result import Status
@@ -16,6 +17,7 @@ from uptime_agent.testing import StreamConformance
 from uptime_agent.text import parse_url
 
 
+@needs_re2
 class TestHttp(StreamConformance):
     """http://, which looks for a text in the body."""
 

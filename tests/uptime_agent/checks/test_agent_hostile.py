@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 import hostile_servers
-from kit import PATIENCE
+from kit import PATIENCE, needs_re2
 from uptime_agent.checks import BY_SCHEME, Resolver, Status, prepared, reach
 from uptime_agent.checks.net.lookups import SystemLookup
 from uptime_agent.config.config import parse_config
@@ -59,7 +59,10 @@ EXPECTATIONS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("expected", EXPECTATIONS)
+@pytest.mark.parametrize(
+    "expected",
+    [pytest.param(name, marks=[needs_re2] if "regex" in each else []) for name, each in EXPECTATIONS.items()],
+)
 async def test_an_http_check_comes_to_an_end(name, expected, ports, target_check):
     """It is down in printable words, or up where nothing was expected; nothing is raised."""
     made = make("http", ports[name], **EXPECTATIONS[expected])

@@ -264,6 +264,8 @@ MISTAKES = [
 @pytest.mark.parametrize(("text", "message"), MISTAKES, ids=[message[-60:] for _, message in MISTAKES])
 def test_a_mistake_is_told_with_its_line(text, message):
     """File, line, key, what was expected, what was found, and the nearest known key."""
+    if "regex = " in text:
+        pytest.importorskip("re2")
     with pytest.raises(ConfigError) as caught:
         read(text)
     assert message in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 from anyio.streams.tls import TLSStream
 from hypothesis import given, strategies as st
 
-from kit import PATIENCE
+from kit import PATIENCE, needs_re2
 from uptime_agent.checks import Status
 from uptime_agent.checks.contract.check import Clash
 from uptime_agent.checks.tcp import TCP
@@ -176,6 +176,7 @@ async def test_what_came_too_early_is_there_for_the_next_step(serve, target_chec
     assert (result.status, result.error) == (Status.UP, None)
 
 
+@needs_re2
 async def test_a_regular_expression_is_found_in_a_line(serve, target_check):
     """In one after another, as a pattern is held against them."""
 
