@@ -63,8 +63,8 @@ class Pending:
     added: dict[str, str] = Factory(dict)
     """Jobs that are put only if they have no row. The value says what happens if there is one (OnConflict)."""
     fresh: set[str] = Factory(set)
-    """Ids in `jobs` that the store has never heard of, and no other node can have added. Such a job leaves nothing behind
-    if it is removed before it is sent.
+    """Ids in `jobs` that the store has never heard of, and no other node can have added. Such a job leaves nothing
+    behind if it is removed before it is sent.
     """
     begun: dict[str, StoredState] = Factory(dict)
     """First states of some of these, which other nodes have."""
