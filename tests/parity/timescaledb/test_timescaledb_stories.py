@@ -153,9 +153,9 @@ class Story:
         floors = {}
         for event in self.events:
             if isinstance(event, RunStarted):
-                assert event.started >= floors.get(event.job_id, 0) - ROUNDING
+                assert event.started.timestamp() >= floors.get(event.job_id, 0) - ROUNDING
             elif isinstance(event, RunEnded) and event.outcome is Outcome.CRASHED:
-                floors[event.job_id] = event.ended + FLOOR
+                floors[event.job_id] = event.ended.timestamp() + FLOOR
 
 
 jobs = st.fixed_dictionaries(

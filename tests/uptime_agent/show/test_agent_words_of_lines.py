@@ -97,8 +97,8 @@ def test_the_page_has_each_key_of_a_check_in_json():
     board, monitor = Board([target()]), Monitor(JsonLines(stream, lambda: 1000.0), lambda: None)
     board.subscribe(monitor.hear)
     board.listen(ended(report_of([DOWN], target())))
-    page = (Path(__file__).resolve().parents[3] / "docs" / "agent.md").read_text("utf-8")
-    (row,) = re.findall(r"^\| `check` \| (.*) \|$", page, re.MULTILINE)
+    page = (Path(__file__).resolve().parents[3] / "docs" / "agent" / "output.md").read_text("utf-8")
+    (item,) = re.findall(r"^- `check`: (.*?)^- ", page, re.MULTILINE | re.DOTALL)
     values = json.loads(stream.getvalue())
     told = {*values, *values["results"][0]} - {"event", "at"}
-    assert set(re.findall(r"`([a-z_]+)`", row)) == told
+    assert set(re.findall(r"`([a-z_]+)`", item)) == told
