@@ -20,6 +20,9 @@ BACKEND_MATTERS = tuple(
 )
 """Where tests run on trio too: tasks, cancellation, threads, sockets and processes differ there."""
 
+COMMANDS = frozenset({"ran", "started", "forked_commands"})
+"""Fixtures that start the agent as a program, which has a loop of its own: that of the test decides nothing."""
+
 SLOW = "slow tests"
 BACKEND = "on trio where the backend decides nothing"
 
@@ -44,7 +47,7 @@ def why_left(item):
     """Return why a test is left to `--all`, or nothing."""
     if item.get_closest_marker("slow"):
         return SLOW
-    if backend_of(item) == "trio" and "BACKENDS" not in os.environ and not backend_matters(item.path):
+    if backend_of(item) == "trio" and "BACKENDS" not in os.environ and not backend_matters(item):
         return BACKEND
     return ""
 
@@ -55,9 +58,11 @@ def backend_of(item):
     return params.get("anyio_backend") or params.get("backend") or ""
 
 
-def backend_matters(path):
-    """Tell whether tests of this file find other things on trio."""
-    return path.is_relative_to(TESTS) and any(path.is_relative_to(TESTS / each) for each in BACKEND_MATTERS)
+def backend_matters(item):
+    """Tell whether a test may find other things on trio."""
+    return any(item.path.is_relative_to(TESTS / each) for each in BACKEND_MATTERS) and COMMANDS.isdisjoint(
+        item.fixturenames
+    )
 
 
 def split(items):

@@ -9,11 +9,11 @@ import tiers
 TESTS = tiers.TESTS
 
 
-def collected(path, backend=None, *, slow=False):
+def collected(path, backend=None, *, slow=False, fixtures=()):
     """Stand in for a collected test of that file."""
     marks = {"slow": True} if slow else {}
     params = SimpleNamespace(params={"anyio_backend": backend} if backend else {})
-    return SimpleNamespace(path=TESTS / path, get_closest_marker=marks.get, callspec=params)
+    return SimpleNamespace(path=TESTS / path, get_closest_marker=marks.get, callspec=params, fixturenames=fixtures)
 
 
 def test_slow_tests_and_the_second_backend_are_left_to_all(monkeypatch):
@@ -35,6 +35,13 @@ def test_slow_tests_and_the_second_backend_are_left_to_all(monkeypatch):
         "left to `python3 dev.py test --all`: 2 slow tests, 1 on trio where the backend decides nothing, "
         "4 of 5 examples of each property"
     )
+
+
+def test_what_a_command_does_depends_on_no_backend_of_the_test(monkeypatch):
+    """It is a program with a loop of its own."""
+    monkeypatch.delenv("BACKENDS", raising=False)
+    items = [collected("timerqueue/a.py", "trio", fixtures=["ran", "config"]), collected("timerqueue/a.py", "trio")]
+    assert tiers.split(items)[0] == items[1:]
 
 
 def test_backends_that_are_asked_for_are_all_run(monkeypatch):
