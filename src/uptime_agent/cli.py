@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .toml import Problem
 
 MOST_OF_UPTIME: Final = 10_000
-"""Records of a target that its latency is counted from."""
+"""Records of a target from which its latency is counted."""
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

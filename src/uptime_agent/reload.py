@@ -36,7 +36,7 @@ FOLLOWED: Final = frozenset(
 """The parts of a configuration that are followed."""
 
 _WRITTEN: Final = {"store": "store", "retention": "[history]"}
-"""Names of these in a file. The others are a table of their name."""
+"""Names of these parts in a file. Every other part has the name of its table."""
 
 _OTHER: Final = {
     "limits": "other limits",
@@ -50,7 +50,7 @@ _OTHER: Final = {
 """Words for followed parts besides targets."""
 
 Stamp = tuple[int, int, int] | None
-"""What changes with a file: its time, size and identity. None: it is unreadable."""
+"""A file's time, size and identity. None: it is unreadable."""
 
 
 class Changed(Protocol):

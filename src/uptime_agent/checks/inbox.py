@@ -25,7 +25,7 @@ SENT_AGAIN_WITHIN: Final = 30.0
 """Seconds within which an equal signal of the same run is a repetition."""
 
 ROUNDING: Final = 0.5
-"""Seconds by which the instants of a deadline and of its run may differ."""
+"""Seconds by which a deadline and the due instant of its run may differ."""
 
 
 class Said(enum.Enum):
@@ -47,7 +47,7 @@ class Signal:
     code: int | None = None
     log: str | None = None
     lasted: float | None = None
-    """Seconds since the start of that run was told."""
+    """Seconds since the start of the target's own run, if that was told."""
 
 
 class Ears(Protocol):

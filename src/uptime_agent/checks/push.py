@@ -30,7 +30,9 @@ LONGEST_LOG: Final = 300
 """Characters that are kept of a signal's text."""
 
 _STANDS: Final = "stands"
-"""A key in the detail of a result: the target's status by it, for later signals that decide nothing."""
+"""The key in a result's detail for the target's status after it. Later signals that are neither good nor bad keep that
+status.
+"""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 

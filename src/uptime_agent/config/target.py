@@ -52,14 +52,16 @@ class Target:
     failing_interval: float | None = None
     start: Start | None = None
     notify: tuple[str, ...] | None = None
-    """The channels that are told of its incidents; None: all."""
+    """The channels that are told of the target's incidents; None: all."""
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     quorum: Quorum | None = None
-    """Which nodes check it; None: the node that has it."""
+    """The rule for the nodes that check the target; None: the node that has it."""
     is_enabled: bool = True
     is_resolved: bool = True
-    """Whether its host is looked up and dialled. If not, a check takes a unit of a host only when it goes to one."""
+    """Whether the target's host is looked up and dialled. If not, a check takes a unit of a host only when it goes to
+    one.
+    """
 
     @property
     def needs(self) -> tuple[str, ...]:

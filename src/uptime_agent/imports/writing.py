@@ -20,7 +20,7 @@ ROUNDS: Final = 60
 """Times that tables are read again: no table has more keys that can be wrong."""
 
 MANY: Final = 20
-"""Checks that share what they have in common."""
+"""Checks from which on common options become [defaults]."""
 
 LISTEN: Final = "127.0.0.1:8075"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")

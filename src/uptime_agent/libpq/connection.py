@@ -42,7 +42,7 @@ class Connection:
         self.database = server.database if database is None else database
         self.phases: dict[str, float] = {}
         self.is_clean = False
-        """Whether no query is under way, so that it can be asked."""
+        """Whether no query is under way, so that the connection can be asked."""
         self._now = now
         self._began = now()
         self._unanswered = 0

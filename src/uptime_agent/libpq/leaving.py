@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 MOST: Final = 16 * 1024 * 1024
-"""Bytes that a server may still send. With more it does not mean to close."""
+"""Bytes that a server may still send. A server that sends more does not mean to close."""
 _PIECE: Final = 64 * 1024
 
 

@@ -22,7 +22,7 @@ class _Sent:
     job: Job
     digest: str
     message: Message | None
-    """None: its job names the digest already."""
+    """The message; None: its job names the digest already."""
 
 
 class Digests:

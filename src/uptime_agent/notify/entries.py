@@ -12,13 +12,13 @@ from scheduler import Job
 from .channels import Message, MessageKind
 
 TASK: Final = "notify"
-"""The name of the task, and the tag of its jobs."""
+"""The name of the task that sends messages, and the tag of its jobs."""
 
 PREFIX: Final = "notify:"
-"""The beginning of their jobs' ids. No target has such a name."""
+"""The beginning of the ids of messages' jobs. No target has such a name."""
 
 NEVER: Final = timedelta(days=36_500)
-"""The time to the schedule of each job, which comes never: the outbox starts it."""
+"""The time from now to the schedule's start of a message's job. It never comes: the outbox starts the job."""
 
 SOON: Final = timedelta(days=3_650)
 """A job that is due later waits for the outbox."""

@@ -31,7 +31,7 @@ IDENTITY: Final = Probe(
 )
 _NAMES: Final = tuple(column.name for column in IDENTITY.columns)
 _BEGIN_ANEW: Final = ("system_identifier", "started")
-"""Other changes leave a server's counters as they are."""
+"""Columns whose change resets a server's counters."""
 
 
 def identity_of(probe: Probe, rows: Rows) -> Row | None:

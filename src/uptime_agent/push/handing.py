@@ -19,22 +19,24 @@ from scheduler import Retry, Scheduler
 from ..checks import Said, Signal
 
 TASK: Final = "signal"
-"""The name of the task, and the tag of its jobs."""
+"""The name of the task that hands signals on, and the tag of its jobs."""
 
 LIMIT: Final = "signals"
-"""The limit of these jobs. Each waits for a check of its target, so it is separate from that of checks."""
+"""The limit of jobs that hand signals on. Each waits for a check of its target, so the limit is separate from that of
+checks.
+"""
 
 MOST: Final = 8
-"""The jobs that run at a time."""
+"""Signals from other nodes that are judged at a time."""
 
 SOON: Final = 0.001
-"""Seconds after which such a job is due: a start must be in the future."""
+"""Seconds after which a job that hands a signal on is due: a start must be in the future."""
 
 PRIORITY: Final = 6
 RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 Take = Callable[[str, Signal, str], Awaitable[None]]
-"""Takes a signal of that target from that peer, and returns once it is judged."""
+"""A call that takes a target's name, its signal and the peer, and returns once the signal is judged."""
 
 
 class Handing:

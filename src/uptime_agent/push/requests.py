@@ -23,7 +23,7 @@ from ..checks import Said, Signal, log_of
 from ..web import Answer, Request, send_again
 
 STEP: Final = 0.05
-"""Seconds: answers leave at multiples of them after their requests."""
+"""Seconds: an answer leaves at a multiple of them after its request."""
 
 _POSTS: Final = frozenset({"POST", "PUT"})
 _GETS: Final = frozenset({"GET", "HEAD"})
@@ -37,7 +37,8 @@ _NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POS
 NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
 
 Take = Callable[[str, Signal, str], Awaitable[bool]]
-"""Takes a signal with a token from a peer. Returns once it is stored: whether a target has that token. Raises NotKept.
+"""A call that takes a token, its signal and the peer. Returns once the signal is stored: whether a target has that
+token. Raises NotKept.
 """
 
 

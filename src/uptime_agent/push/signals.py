@@ -87,7 +87,7 @@ class Signals:
         self._waiting = set[anyio.CancelScope]()
         """Scopes of signals that wait for the store."""
         self._is_store_silent = False
-        """It did not answer, and has stored nothing since. It is not asked again before it has."""
+        """Whether the store did not answer, and has stored nothing since. It is not asked again before it has."""
         self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:

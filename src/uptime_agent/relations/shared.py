@@ -28,13 +28,13 @@ from .groups import GroupPlan, GroupState, forget, told_last
 from .judging import judged, member_of, state_of, was_down
 
 TASK: Final = "group"
-"""The name of the task, and the tag of its jobs."""
+"""The name of the task that judges groups, and the tag of its jobs."""
 
 GROUP: Final = "group:"
-"""The beginning of their jobs' ids. No target has such a name."""
+"""The beginning of the ids of groups' jobs. No target has such a name."""
 
 LIMIT: Final = "groups"
-"""The limit of all groups: one is judged at a time, so that no check waits for them."""
+"""The limit of all groups' jobs: one is judged at a time, so that no check waits."""
 
 EVERY: Final = 3_600.0
 PRIORITY: Final = 6

@@ -16,22 +16,22 @@ from ..config import Start, Target
 from ..targets import TASK
 
 Vote = Callable[[str], Awaitable[object]]
-"""The task by which an agent checks the target of a name, and votes on it."""
+"""The task by which a node checks a target and votes on it."""
 
 CUT_OFF_AFTER: Final = 5.0
-"""Seconds after the timeouts of its attempts at which a hanging check is cut off."""
+"""Seconds after the timeouts of all attempts at which a hanging check is cut off."""
 
 SHORTEST_GRACE: Final = 1.0
 GRACE_OF_CALENDARS: Final = 60.0
 
 HEARD_WITHIN: Final = 1.0
-"""Seconds after a node's check in which its vote reaches the others."""
+"""Seconds after a node's check in which the other nodes get its vote."""
 
 MOST_VOTES: Final = 100
 """Checks of one target for votes that run at a time. Timeouts end them sooner, unless the interval is tiny."""
 
 VOTE: Final = "vote:"
-"""The beginning of the id of a vote's job, on a node that checks with others. No store keeps it."""
+"""The beginning of the id of a job for votes, on each node that checks the target. No store keeps it."""
 
 
 def add_job(

@@ -31,7 +31,7 @@ MORE_AT_FIRST: Final = 0.15
 """The share of additional checks while overdue ones of a start are made good."""
 
 LONGEST_GAP: Final = 0.1
-"""Seconds between two of those, at most."""
+"""The most seconds between two overdue checks of a start."""
 
 ROUNDING: Final = timedelta(milliseconds=1)
 """The difference that a stored start may have from its grid."""

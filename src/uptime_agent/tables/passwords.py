@@ -14,7 +14,7 @@ from ..toml import Unfit, content_of, secret
 from .place import TablesPlace
 
 FOLDER: Final = "passwords"
-"""The folder next to the configuration. A row may send each of its files to a server."""
+"""The folder next to the configuration. A row may send each file of the folder to a server."""
 LONGEST: Final = 4096
 """Bytes of a password."""
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them

@@ -17,7 +17,7 @@ from .flapping import Result, Standing, TargetState
 FLAPPING: Final = "flapping"
 
 LONGEST_ERROR: Final = 200
-"""Characters of its error."""
+"""Characters of an incident's error."""
 
 
 @frozen

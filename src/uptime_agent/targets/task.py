@@ -19,13 +19,13 @@ from .report import Report, Skipped, report_of
 from .status import TargetStatus, fold, in_doubt
 
 Cause = Callable[[str, float], str | None]
-"""The parent of that target that is down, or was since that instant in UTC seconds."""
+"""A call that returns the parent of a target that is down, or was since an instant in UTC seconds."""
 
 Asks = Callable[[str, float], Sequence[str]]
-"""The parents of that target that were not checked since that instant in UTC seconds."""
+"""A call that returns the parents of a target that were not checked since an instant in UTC seconds."""
 
 Look = Callable[[str], Awaitable[str | None]]
-"""Finds out the status of that target's parents. Returns why it is unknown; None: it is known."""
+"""A call that finds out the status of a target's parents. Returns why it is unknown; None: it is known."""
 
 TASK: Final = "check"
 """The name of the task, and the tag of the agent's jobs."""

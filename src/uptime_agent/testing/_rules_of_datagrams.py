@@ -14,7 +14,7 @@ from ._rules_of_streams import GARBAGE, Make, MakeAttempt, found, troubles
 from ._servers import Replies, answering, next_descriptor, port_of, refusing
 
 FLOOD = 20_000
-"""Datagrams that no check reads: it gives up before."""
+"""Datagrams, more than any check reads."""
 
 
 class DatagramConformance(KindConformance):

@@ -14,7 +14,7 @@ except ImportError:  # where there are no such limits
 
 MOST_CONNECTIONS: Final = 100
 _SHARE: Final = 4
-"""The part of this process's descriptors for incoming requests is 1 / this: checks need the others."""
+"""A quarter of this process's descriptors is for incoming requests: checks need the others."""
 
 
 def most_connections() -> int:

@@ -29,7 +29,7 @@ LINGER: Final = 1.0
 """Seconds for which bytes after an answer are read and dropped, so that the sender reads the answer."""
 
 LINGER_WITHOUT_PLACE: Final = 0.1
-"""The same for a connection that had to give its place away."""
+"""Seconds for which bytes after an answer are read, if the connection had to give its place away."""
 
 AGAIN_AFTER: Final = 5
 """Seconds after which a sender that got 503 should send again."""

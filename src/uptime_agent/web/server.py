@@ -39,7 +39,7 @@ PAUSE: Final = 0.1
 """Seconds until connections are accepted again after one could not even be refused."""
 
 QUIET: Final = 300.0
-"""Seconds without such trouble, after which it is told again."""
+"""Seconds without a trouble after which it is told again."""
 
 NO_ROOM: Final = send_again("too many connections are open here")
 

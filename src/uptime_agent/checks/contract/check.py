@@ -115,7 +115,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,40}")
 _HIGHEST_PORT: Final = 65535
 _TAKEN: Final = frozenset({"total", "host"})
-"""Limits that are not those of kinds."""
+"""Names of limits that no kind may have."""
 
 
 def _is_word(value: object) -> bool:

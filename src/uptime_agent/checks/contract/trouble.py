@@ -30,7 +30,7 @@ class Trouble:
     status: Status
     text: str
     is_late: bool = False
-    """Whether the only trouble is that it took too long."""
+    """Whether the only trouble is a timeout of ours."""
 
 
 OUT_OF_DESCRIPTORS: Final = "this machine ran out of file descriptors: raise `ulimit -n`, or lower the limit `total`"

@@ -37,9 +37,9 @@ class Match(enum.Enum):
     ALL = "all"
     """All expected answers came, and maybe more."""
     ANY = "any"
-    """One of them came."""
+    """At least one expected answer came."""
     EXACTLY = "exactly"
-    """They came, and no others."""
+    """All expected answers came, and no others."""
 
 
 class Transport(enum.Enum):

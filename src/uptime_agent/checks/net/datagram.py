@@ -24,7 +24,7 @@ REST_AFTER: Final = 200
 """Foreign datagrams: the number that a socket holds. With more of them the answer may have been dropped."""
 
 REST: Final = 0.01
-"""Seconds of a pause in receiving then, so that other tasks get their turns."""
+"""Seconds for which a flooded socket is not read, so that other tasks get their turns."""
 
 
 class Datagrams:

@@ -27,7 +27,7 @@ MOST_CERTIFICATES: Final = 20
 """Certificates of a chain that are looked at."""
 
 _DER: Final = 2
-"""Python's name of that form before 3.13."""
+"""Python's name of the DER form before 3.13."""
 
 _VERSION: Final = 0xA0
 _LONG: Final = 0x80

@@ -13,7 +13,7 @@ from .lookups import NotLookedUp, SystemLookup
 from .reach import ANYWHERE, Reach
 
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
-"""The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
+"""A call that returns the addresses of a name, best first. Raises OSError, such as socket.gaierror."""
 
 MOST_REMEMBERED: Final = 1_000
 """Names that are remembered as working: looking one up shows whether we are offline."""

@@ -15,7 +15,7 @@ from ..kinds import known_kinds
 from .step import Step, StepsCheck
 
 STEPS: Final = "steps"
-"""The name of their kind and of its limit."""
+"""The name of the kind of checks with steps, and of its limit."""
 
 MOST_STEPS: Final = 20
 _LONGEST_NAME: Final = 40

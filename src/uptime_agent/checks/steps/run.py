@@ -20,7 +20,7 @@ from ..target_check import Mode, TargetCheck
 from .step import Step, StepsCheck
 
 TIMEOUT_OF_ALWAYS: Final = 5.0
-"""Seconds of a step that always runs, unless it says. They are added to the time of all others."""
+"""Default seconds of a step that always runs, in addition to the time of all other steps."""
 
 
 @frozen(kw_only=True)

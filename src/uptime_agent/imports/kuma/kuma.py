@@ -14,7 +14,7 @@ from .types import TYPES
 _MOST_ATTEMPTS: Final = 10
 _INTERVAL: Final = 60
 _SHARE: Final = 0.8
-"""A monitor without a timeout has this share of its interval."""
+"""The timeout of a monitor without one, as a share of its interval."""
 
 _OF_A_TAG: Final = ("id", "tag_id", "monitor_id", "color")
 """Keys of a tag that say how it looks."""

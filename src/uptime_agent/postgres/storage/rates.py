@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 Point = tuple[float, float | None]
-"""UTC seconds, and a counter's value then."""
+"""An instant in UTC seconds, and a counter's value then."""
 
 
 def rates(points: Iterable[Point], resets: Sequence[float] = ()) -> list[Point]:

@@ -51,7 +51,7 @@ class Spool:
         """Samples, rows and outcomes in each segment by its number, oldest first."""
         self._sizes: dict[int, int] = {}
         self._offset = 0
-        """Of the next record to replay, in the oldest segment."""
+        """The offset of the next record to replay, in the oldest segment."""
         self._lock: int | None = None
         self._pending: tuple[int, Counts] | None = None
 
