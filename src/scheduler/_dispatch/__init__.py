@@ -1,9 +1,10 @@
-"""Jobs whose next starts stand in a queue outside of every agent: how they come to us, and how they go again.
+"""Jobs whose next starts stand in a queue outside of every node: how they come here, and how they go.
 
-Dispatch takes what comes out of the queue, with its job, and puts what follows from it. QueueAudit sees that each job
-has its execution there, as QueueVisit does from outside, and Held knows which jobs are with us.
-It knows no store but its executions, and calls it, and the queue, through lines that it is given: in each, one call
-after another, in a thread of its own. All else lives on the loop's thread.
+Dispatch takes executions out of the queue, with their jobs, and puts the next ones. QueueAudit checks that each job has
+its execution there, as QueueVisit does from outside. Held knows which jobs are here.
+
+The package knows no store but its executions. It calls the store and the queue through lines that it is given. In each
+line one call follows another, in a thread of its own. Everything else lives on the loop's thread.
 """
 
 from .audit import QueueAudit

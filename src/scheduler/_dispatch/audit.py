@@ -1,11 +1,11 @@
-"""The audit of a queue against its store: each job that is to start has one execution, and that stands in the queue.
+"""The audit of a queue against its store: each job that should start has one execution in the queue.
 
-    the store   jobs without a live execution, or with one that does not follow from their rows; what its server has
-                lost, or an agent has died with
-    the queue   executions that it does not have, or would give out too late because its clock was set back, or does
-                not give out at all though who took them has not been heard of for longer than its time to run
+    the store   jobs without a live execution, or with one that contradicts their rows: its server has lost it, or a
+                node has died with it
+    the queue   executions that are missing, that come too late because the queue's clock was set back, or that never
+                come: their node was not heard of for longer than its time to run
 
-Whatever is missing is put again; an execution that then stands there twice is run once, for its row says which.
+Missing executions are put again. An execution that then stands there twice runs once, because its row says which.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ EVERY: Final = 300.0
 """Seconds from one audit to the next."""
 
 SETTLED: Final = 2_000_000
-"""Microseconds after which an execution that is pending still is so because nobody puts it."""
+"""Microseconds after which no node will put an execution that is still pending."""
 
 PAGE: Final = 1_000
 FOREVER: Final = 2**62
 
 
 class QueueAudit:
-    """The audits of one scheduler's queue. Lives on the loop."""
+    """The audits of one scheduler's queue. On the loop."""
 
     def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
         self._dispatch = dispatch
@@ -49,11 +49,11 @@ class QueueAudit:
         self._queue_line = queue_line
         self._core = core
         self._looking = Looking(dispatch, core, store_line=store_line, queue_line=queue_line)
-        self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
+        self._scope: anyio.CancelScope | None = None  # made on the loop, because a scheduler may be made anywhere
         self._waiting: anyio.CancelScope | None = None
         self._is_soon = False
         self._unsettled_us: int | None = None
-        """When the last audit found executions that were pending for too short a time to say that nobody puts them."""
+        """When the last audit found executions that had been pending for less than SETTLED."""
         self._is_over = False
 
     def end(self) -> None:
@@ -63,13 +63,13 @@ class QueueAudit:
             self._scope.cancel()
 
     def hint(self) -> None:
-        """Audit soon: we have buried an agent, and what it had planned last nobody may have put."""
+        """Audit soon: we have buried a node, which may not have put its last plans."""
         self._is_soon = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     async def run(self) -> None:
-        """Audit now, and then every so often, and after hints."""
+        """Audit now, then every EVERY seconds, and after hints."""
         with anyio.CancelScope() as self._scope:
             while not self._is_over:
                 try:
@@ -81,7 +81,7 @@ class QueueAudit:
                 await self._wait()
 
     async def _wait(self) -> None:
-        """Wait for the next audit. After a hint until what nobody puts is known to be so."""
+        """Wait for the next audit. After a hint, wait until pending executions have settled."""
         next_audit = self._core.monotonic() + EVERY
         if self._unsettled_us is not None:
             await self._look_at_unsettled(self._unsettled_us)
@@ -97,7 +97,9 @@ class QueueAudit:
             await self._core.clock.sleep(SETTLED * 1e-6)
 
     async def _look_at_unsettled(self, before_us: int) -> None:
-        """Put what was pending at the last audit and still is: its node stopped, or died, before it could."""
+        """Put executions that were pending at the last audit and still are: their node stopped, or died, before it
+        could.
+        """
         await self._core.clock.sleep(SETTLED * 1e-6)
         try:
             await self._put_pending(before_us)
@@ -118,7 +120,7 @@ class QueueAudit:
     async def audit(self) -> int:
         """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable.
 
-        Listeners are told before, and after it whatever came of it.
+        Listeners are told before it, and after it even if it fails.
         """
         core, before, found = self._core, self._dispatch.missing, _Found(self._dispatch.decide)
         at, began = core.clock.wall(), core.monotonic()
@@ -138,7 +140,8 @@ class QueueAudit:
 
     async def _audit(self, counts: _Found) -> None:
         dispatch = self._dispatch
-        await in_turn(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
+        # raises if the queue does not answer, before anything is written
+        await in_turn(self._queue_line, dispatch.queue.instance)
         now_us = self._now_us()
         orphans = 0
         for part in range(PARTS):
@@ -160,7 +163,7 @@ class QueueAudit:
         return None if found is None else (found, dispatch.fitting.asked(found.planned))
 
     async def _put_pending(self, before_us: int) -> None:
-        """Put what has been pending since then: nobody does, or its server has lost it."""
+        """Put executions that have been pending since then: no node will, or their server has lost them."""
         await self._page(PENDING, lambda rows, wheres: self._put_orphans(rows, wheres, before_us))
 
     async def _put_orphans(self, rows: Sequence[Execution], wheres: Wheres, before_us: int) -> None:
@@ -175,7 +178,7 @@ class QueueAudit:
         await self._page(SCHEDULED, self._looking.look)
 
     async def _page(self, status: str, see: Callable[[Sequence[Execution], Wheres], Awaitable[None]]) -> None:
-        """Go through all live executions in that status."""
+        """Walk through all live executions in that status."""
         after = (-1, "")
         waiting = partial(self._dispatch.executions.waiting, status, before_us=FOREVER, limit=PAGE)
         read = self._dispatch.fitting.read
@@ -193,7 +196,7 @@ class QueueAudit:
 
 @define(eq=False)
 class _Found:
-    """The counts of one audit, so far. It has a lock if any part of all jobs was nobody else's."""
+    """The counts of one audit, so far. It has a lock if it audited any part of all jobs."""
 
     plan: Decide
     has_lock: bool = False
@@ -204,20 +207,20 @@ class _Found:
     trouble: str | None = None
 
     def decide(self, standing: At) -> Planned | None:
-        """Plan for one job, and count it if it is to start and has no start."""
+        """Plan for one job, and count it if it should start and has no start."""
         plan, job = self.plan(standing), standing.job
         self.failed += plan is None and standing.live is None and job is not None and job.paused is None
         return plan
 
     def add(self, part: Audited) -> None:
-        """Count what was found in one part of all jobs."""
+        """Add the counts of one part of all jobs."""
         self.has_lock = True
         self.jobs += part.jobs
         self.planned += len(part.planned)
         self.withdrawn += len({row.job_id for row in part.gone} - {row.job_id for row in part.planned})
 
     def audit(self, at: float, put_again: int, seconds: float) -> Audit:
-        """All of it. `put_again`: executions that were known, and that the queue did not have."""
+        """Return the audit. `put_again`: known executions that the queue did not have."""
         return Audit(
             at=at,
             interval=EVERY,

@@ -1,16 +1,15 @@
-"""Dispatch: jobs whose next starts stand in a queue come to us for one tick, and go again.
+"""Dispatch: jobs whose next starts stand in a queue come here for one tick, and go again.
 
-    an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as it would anyway
+    an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as usual
     a run of it begins -> the commit of its mark plans its next execution, which is put once that is durable, unless
-                          it is near: then we may decide about that start, too
+                          it is near: then this node may decide about that start, too
     nothing of the job is left to do -> the commit that says so releases it, and plans what has not been planned yet;
-                                        and the queue deletes the execution that it was taken for
-    it is with us for a while -> the next commit plans its next execution, should we die
+                                        and the queue deletes its execution
+    it is here for a while -> the next commit plans its next execution, in case this node dies
 
-So the row is always written before the queue hears of it. A queue may lose what it holds, or give it twice or too
-early: whatever comes out is asked of its row, and what may not run is dropped and counted. Between two ticks a job is
-known here and idle (`is_elsewhere`). Lives on the loop; the store is asked in the line of the commits, and the queue in
-a line of its own.
+So the row is always written before the queue is told. A queue may lose an execution, or deliver it twice or too early.
+So each delivery is checked against its row, and a wrong one is dropped and counted. Between two ticks a job is known
+here and idle (`is_elsewhere`). On the loop. The line of the commits asks the store; the queue has a line of its own.
 """
 
 from __future__ import annotations
@@ -51,12 +50,10 @@ from .taking import Taking, is_idle
 logger = getLogger(__name__)
 
 SOON: Final = 1_000_000
-"""Microseconds before its due instant from which on a start is nothing that others need to know of, while its job is at
-work here.
-"""
+"""Microseconds before a due instant: while the job runs here, others need not know of a start that near."""
 
 LAST_PUTS: Final = 3.0
-"""Seconds that the queue has at the end to take what was planned last."""
+"""Seconds that the queue has at the end to take the last plans."""
 
 
 class Dispatch:
@@ -100,17 +97,17 @@ class Dispatch:
             store_line=store_line,
         )
         self.missing = 0
-        """Executions that an audit has put again."""
+        """Executions that audits have put again."""
         self._is_over = False
         core.journal.before_sending(self._seal)
 
     def begin(self) -> None:
-        """Take what is due from now on: the store is open and read."""
+        """Take due executions from now on: the store is open and read."""
         self.stays.room.look()
         self.queue.open(self._core.clock, self._call_at, self.taking.deliver)
 
     def _call_at(self, at: float, func: Callable[[], None]) -> None:
-        with suppress(LifecycleError):  # the loop has ended: what stood here is still pending in the store
+        with suppress(LifecycleError):  # the loop has ended: this execution is still pending in the store
             self._core.queue.push(at, func)
 
     def statistics(self) -> DispatchStatistics:
@@ -133,10 +130,10 @@ class Dispatch:
             strange=of_queue.strange,
         )
 
-    # -- what a commit says of executions --------------------------------------------------------------------------
+    # -- executions in a commit ----------------------------------------------------------------------------------------
 
     def _seal(self, batch: Batch) -> None:
-        """Add to a batch that is about to be sent what follows from it for the executions of our jobs."""
+        """Add to a batch that is about to be sent the executions that follow from it."""
         skipped = {tick.job_id for tick in batch.ended if tick.reason == SKIPPED.value}
         owed = {tick.job_id for tick in batch.ended if tick.owed}
         for job_id in list(batch.states):
@@ -144,7 +141,7 @@ class Dispatch:
             if hold is not None and job is not None:
                 state = batch.states[job_id]
                 is_left_out = job.left_out_us is not None and not job.is_due_by_hand
-                if is_left_out:  # nobody is to run it late
+                if is_left_out:  # no node should run it late
                     batch.states[job_id] = state._replace(next_us=None, next_of=None)
                 self._plan(batch, job, hold, skips=job_id in skipped, is_owed=job_id in owed)
                 if is_left_out and job_id in batch.states:
@@ -159,7 +156,7 @@ class Dispatch:
     def _plan(self, batch: Batch, job: Job, hold: Hold, *, skips: bool, is_owed: bool) -> None:
         due_us = batch.states[job.id].next_us
         if job.unfit is not None:
-            del batch.states[job.id]  # it stands where it stood, for somebody who can read it
+            del batch.states[job.id]  # its state stays for a node that can read it
             due_us = hold.planned[0] if hold.is_fetched and hold.planned else hold.due_us
             hold.gives_back = True
             self.taking.without_task += 1
@@ -167,17 +164,18 @@ class Dispatch:
         if is_to_begin and not self._is_over and job.unfit is None:
             return
         hold.gives_back |= is_to_begin
-        waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
+        waits_here = hold.starts_here and job.tally is None  # no tick of it has run or was missed yet
         waits_here = waits_here or self._is_pause_over(job, hold)
         leaves = (is_idle(job) and not waits_here) or (self._is_over and not job.runs)
         if leaves and not hold.gives_back and not job.is_paused:
-            is_owed = is_owed or job.owed is not None  # it has come with the job, and rests, or came at the stop
+            # an owed tick has come with the job, and rests, or came at the stop
+            is_owed = is_owed or job.owed is not None
             due_us = due_elsewhere(batch.states[job.id], self._now_us() if is_owed else None)
         planned = (due_us, job.schedule_text or "")
-        is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
+        is_known = leaves or hold.due_us is not None  # else a node might take it that does not know we have it
         if is_known and not leaves and self._can_wait(job, hold, due_us):
             return
-        if is_known and hold.planned != planned:  # the end of a run nearly always plans what its mark has planned
+        if is_known and hold.planned != planned:  # the end of a run nearly always has the plan of its mark
             batch.planned[job.id] = Planned(job.id, *planned, self._now_us(), skips=skips)
             hold.planned = planned
         if leaves:
@@ -186,13 +184,15 @@ class Dispatch:
             self._release(batch, job.id)
 
     def _is_pause_over(self, job: Job, hold: Hold) -> bool:
-        """Whether the job's pause ends in the next turn of the loop: its execution was the end of that."""
+        """Return whether the job's execution was the end of its pause, which ends in the next turn of the loop."""
         until = None if job.sparse is None or job.paused_by is None else job.paused_by.until
         return until is not None and us_of(until) <= max(self._now_us(), hold.due_us or 0)
 
     def _can_wait(self, job: Job, hold: Hold, due_us: int | None) -> bool:
-        """Whether the plan can wait until the job leaves: nearly all do at once, and a near start planned sooner
-        may have given way by then. Of those that stay it is made as soon as it is not near any more.
+        """Return whether the plan can wait until the job leaves.
+
+        Nearly all jobs leave at once, and a near start may have given way by that time. For jobs that stay, the plan is
+        made as soon as the start is no longer near.
         """
         is_far = due_us is not None and due_us >= self._now_us() + SOON
         if hold.is_fetched or is_far or (hold.is_long and due_us is None):
@@ -205,7 +205,7 @@ class Dispatch:
         batch.released[job_id] = hold.taken_us
 
     def _release_strays(self, batch: Batch) -> None:
-        """Release what was taken though no job has come of it. What was to begin is to be had by others."""
+        """Release executions that were taken without a job. Others can have an unbegun one."""
         held = self._held
         for job_id in [id for id in held.strays if id not in held.by_id and id not in held.leaving]:
             hold = held.leaving[job_id] = held.strays.pop(job_id)
@@ -214,7 +214,7 @@ class Dispatch:
                 batch.planned[job_id] = Planned(job_id, *hold.planned, self._now_us())
 
     def look_at_removed(self) -> None:
-        """Release what we have of jobs that others have removed, which no batch of ours says. Called now and then."""
+        """Release jobs that others have removed, which no batch of ours says. Called now and then."""
         gone = [job_id for job_id in self._held.by_id if self._jobs.find(job_id) is None]
         for job_id in gone:
             self._held.strays[job_id] = self._held.by_id.pop(job_id)
@@ -222,11 +222,11 @@ class Dispatch:
             self._journal.flush(lambda _lost: None)
 
     def look_at_forgotten(self) -> None:
-        """Release what we have by its row alone, and have it put again. Called now and then.
+        """Release executions that are ours only by their rows, and put them again. Called now and then.
 
-        All others pass over it for as long as we live. The answer to a take was lost, and so was what stood in the
-        queue; or a standby has become the server that missed our release: test_nothing_stays_taken.py. Rows are read in
-        the line of the commits, so what they say is no older than what we know by the time of the answer.
+        While we live, all others pass over them. The answer to a take was lost, and with it the execution; or a standby
+        has become the server, and had missed our release: test_nothing_stays_taken.py. The line of the commits reads
+        the rows, so they are no older than what we know at the time of the answer.
         """
         self._store_line.submit(self.executions.taken, self._release_forgotten)
 
@@ -270,9 +270,7 @@ class Dispatch:
             self.fetching.fetch(batch.requests)
 
     def lost(self, batch: Batch) -> None:
-        """Release all the same what that batch was to release, which no store can take. What follows for its jobs, the
-        next audit sees to.
-        """
+        """Release again what a lost batch would have released. The next audit plans its jobs."""
         for job_id in batch.released:
             hold = self._held.leaving.pop(job_id, None)
             if hold is not None:
@@ -285,17 +283,17 @@ class Dispatch:
         if hold is None:
             return True
         if hold.placed_us == due_us or (hold.gives_back and hold.due_us == due_us):
-            return False  # it stands there
+            return False  # it stands in the queue already
         hold.placed_us = due_us
         return True
 
     def _where_of(self, job_id: str) -> str | None:
-        """For whom a job is that was with us: as it is known here, unless it came out of the queue otherwise."""
+        """Return the labels of a job that was here: as it is known here, unless its execution had others."""
         hold = self._held.leaving.get(job_id)
         return self.fitting.where_of(job_id) if hold is None or hold.where is None else hold.where
 
     def reconcile(self, job_ids: Sequence[str]) -> None:
-        """See that these jobs, which nobody has, have the execution that follows from their rows by now."""
+        """Check that these jobs, which no node has, have the execution that follows from their rows."""
 
         def answered(found: tuple[Mended, Wheres] | None, error: Exception | None) -> None:
             if found is None:
@@ -310,18 +308,18 @@ class Dispatch:
         self._store_line.submit(reconcile, answered)
 
     def mended(self, mended: Mended, wheres: Wheres) -> None:
-        """Have the queue follow what was changed in the store."""
+        """Put and cancel executions as they were changed in the store."""
         self._put([self.fitting.tick(execution, wheres) for execution in mended.planned])
         self._cancel(mended.gone)
 
     def decide(self, standing: Standing) -> Planned | None:
-        """Say which execution a job is to have that nobody has. Any thread."""
+        """Return which execution a job without a node should have. Any thread."""
         if self._held.holds(standing.id):
-            return None  # it is new, and with us: its execution comes with its release
+            return None  # it is new, and here: its execution comes with its release
         return next_execution(standing, self._registry.updates, self._core.timeline, self._now_us())
 
     def _decide_edited(self, standing: Standing) -> Planned | None:
-        """Say the same of a job that somebody has just edited: what it could not do before is not made up for."""
+        """Decide the same for a job that was just edited. Ticks that it missed before the edit are not made up for."""
         now_us = self._now_us()
         state = standing.state
         if standing.live is None and state is not None and state.next_us is not None and state.next_us < now_us:
@@ -340,7 +338,7 @@ class Dispatch:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Take nothing more, and have the last commit release what is with us."""
+        """Take nothing more. The last commit releases the jobs that are here."""
         self._is_over = self.taking.is_over = True
         for job_id in list(self._held.by_id):
             job = self._jobs.find(job_id)
@@ -348,7 +346,7 @@ class Dispatch:
                 self._journal.touch(job)
 
     def close(self) -> None:
-        """Let go of the queue, once it has what was planned last. Waits some seconds at most."""
+        """Close the queue, once it has the last plans. Waits for LAST_PUTS seconds at most."""
         self._queue_line.close(LAST_PUTS, self.queue.close)
         self.queue.close()
 
@@ -357,7 +355,7 @@ class Dispatch:
 
 
 def _place(execution: Execution) -> Place | None:
-    """Where it stands, if the store knows that."""
+    """Return the execution's position, if the store knows it."""
     if execution.instance is None or execution.number is None:
         return None
     return Place(execution.instance, execution.number)

@@ -1,9 +1,11 @@
-"""Fetching: a job that stands in the queue comes to us out of its turn, for somebody asks something of it.
+"""Fetching: a job that stands in the queue comes here out of its turn, because of a request.
 
-What is asked of a job is a row of the store first, in the commit of whoever asks. Then the job is fetched: it is with
-us as if its execution had come out, what is asked is carried out, and the next commit says that it is done, what
-follows from it, and that the job may go. What waits in the queue meanwhile stays there, unless it was replaced.
-If the job is with another agent, that one finds the request. If we die, whoever has its shard does. Lives on the loop.
+A request for a job is a row of the store first, in the commit of the node that asks. Then the job is fetched: it is
+here as if its execution had come out. The request is carried out. The next commit says that it is done, what follows
+from it, and that the job may go. The execution in the queue stays there, unless it was replaced.
+
+If another node has the job, that node finds the request. If we die, the node that has the job's shard does. On the
+loop.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ from .held import Held, Hold, is_being_removed
 from .next_execution import after_pause
 
 AGAIN: Final = 1.0
-"""Seconds after which a job is fetched again whose release is on its way to the store."""
+"""Seconds before a job is fetched again whose release is on its way to the store."""
 
 logger = getLogger(__name__)
 
 Asked = dict[str, list[StoredRequest]]
-"""What is asked of jobs, by their ids."""
+"""Requests by the ids of their jobs."""
 
 CarryOut = Callable[[StoredRequest], object]
 
 
 class Fetching:
-    """The fetching of one scheduler. `carry_out`: called with what is asked of a job that is with us."""
+    """The fetching of one scheduler. `carry_out`: gets a request for a job that is here."""
 
     def __init__(
         self,
@@ -57,15 +59,15 @@ class Fetching:
         self._intake = rows.intake
 
     def fetch(self, requests: Iterable[StoredRequest]) -> None:
-        """Have these carried out, of jobs that nobody has. They are durable.
+        """Carry out these durable requests for jobs that no node has.
 
-        What is asked of jobs for agents with other labels is left to whichever of these has the job's shard.
+        A request for a job with labels of other nodes is left to the node among these that has the job's shard.
         """
         asked: Asked = defaultdict(list)
         for request in requests:
             job = self._core.jobs.find(request.job_id)
             if job is None or job.unfit is not None or not self._fitting.is_for_us(job.id):
-                continue  # nobody can do it, or not we
+                continue  # no node can do it, or only another
             if job.is_elsewhere:
                 asked[job.id].append(request)
             else:
@@ -83,7 +85,7 @@ class Fetching:
         if answers is None:
             logger.warning("what is asked of %d jobs waits until the store answers: %s", len(asked), error)
             for job_id in asked:
-                self._let_go(job_id, now_us)  # it may have been carried out
+                self._let_go(job_id, now_us)  # the fetch may have succeeded
             return
         for (job_id, requests), answer in zip(asked.items(), answers, strict=True):
             try:
@@ -93,7 +95,7 @@ class Fetching:
                 self._back_out(job_id, answer)
 
     def _heed(self, job_id: str, requests: list[StoredRequest], answer: Fetched | NotTaken) -> None:
-        """Do what is asked of a job, if it is with us by now."""
+        """Carry out the requests for a job, if it is here now."""
         if isinstance(answer, Fetched):
             if self._is_leaving(job_id, answer.due_us):
                 self._fetch_again(requests)
@@ -103,10 +105,10 @@ class Fetching:
             logger.debug("job %r is not fetched: %s", job_id, answer.value)
         job = self._core.jobs.find(job_id)
         if job is None or job.is_elsewhere:
-            return  # the agent that has it sees to it
+            return  # its node finds the requests
         for request in requests:
             self._carry_out(request)
-        self._core.journal.touch(job)  # so that it is released with the next commit
+        self._core.journal.touch(job)  # so that the next commit releases it
 
     def _back_out(self, job_id: str, answer: Fetched | NotTaken) -> None:
         """Let go of a job that was fetched, and could not go on here."""
@@ -118,22 +120,22 @@ class Fetching:
             self._let_go(job_id, answer.due_us)
 
     def _is_leaving(self, job_id: str, taken_us: int) -> bool:
-        """Whether it was ours already, and is about to be released."""
+        """Return whether the job was ours already, and is about to be released."""
         leaving = self._held.leaving.get(job_id) or self._held.strays.get(job_id)
         return leaving is not None and leaving.taken_us == taken_us
 
     def _fetch_again(self, requests: list[StoredRequest]) -> None:
-        with suppress(LifecycleError):  # the loop has ended: others find what is asked
+        with suppress(LifecycleError):  # the loop has ended: others find the request
             self._core.queue.push(self._core.monotonic() + AGAIN, self.fetch, requests)
 
     def _let_go(self, job_id: str, taken_us: int) -> None:
-        """Release what was, or may have been, taken, and no job of ours has come of it."""
+        """Release a job that was, or may have been, taken, and is not here."""
         if job_id not in self._held.by_id:
             self._held.strays.setdefault(job_id, Hold(taken_us, taken_us=taken_us))
             self._core.journal.flush(lambda _lost: None)
 
     def _take_up(self, job_id: str, fetched: Fetched, *, is_resumed: bool) -> None:
-        """Let a job go on here that nobody has had."""
+        """Let a job go on here that had no node."""
         taken, live = fetched.taken, fetched.live
         row, state = self._intake.job(taken.job), self._intake.state(taken.state)
         if row is None or is_being_removed(self._core.journal, job_id) or not self._held.fits(where_of(row.options)):
@@ -149,7 +151,7 @@ class Fetching:
             hold.placed_us = live.due_us if live.status == SCHEDULED else None
             is_behind = state is not None and state.next_us is not None and state.next_us < live.due_us
             if state is not None and is_behind and row.paused is None:
-                state = state._replace(next_us=live.due_us)  # what was due before was paused
+                state = state._replace(next_us=live.due_us)  # earlier ticks were paused
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
         self._reconciler.take_over(row, state, lost)
         job = self._core.jobs.find(job_id)

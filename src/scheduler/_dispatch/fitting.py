@@ -1,9 +1,8 @@
-"""Fitting: which jobs are for agents with labels that we have, and where the executions of all others go.
+"""Fitting: which jobs our labels allow us to run, and where the executions of all others go.
 
-A queue keeps apart what is for agents with some labels, and gives it to those that listen. It knows them by the text of
-the labels alone, so we listen to each text that fits us. What comes out is asked of its row all the same: it may stand
-with others than those that it is for, because its job was replaced, or because somebody has put it who knows no labels.
-Then it is sent on. Lives on the loop.
+A queue keeps executions apart by the text of their labels, and gives each to nodes that listen to that text. So we
+listen to each text that fits us. Each delivery is still checked against its row. It may stand under other labels than
+its job's, because the job was replaced, or because a node without labels put it. Then it is sent on. On the loop.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from .held import Held
 from .puts import Puts
 
 AGAIN: Final = 1
-"""Seconds after which an execution is sent on that stands in this process, as the queue would not have it."""
+"""Seconds before an execution is sent on that stands in this process, because the queue would not take it."""
 
 Wheres = Mapping[str, str] | None
-"""The labels of jobs, as the store has them; None: it was not asked, and they are as they are known here."""
+"""The labels of jobs, as the store has them. None: the store was not asked, and they are as they are known here."""
 
 
 class Fitting:
@@ -38,10 +37,10 @@ class Fitting:
         self._core = core
         self._heard: set[str] | None = None
         self.sent_on = 0
-        """Executions that came out here and were for others."""
+        """Executions that came out here and were for other nodes."""
 
     def see(self, view: View) -> None:
-        """Listen to what is for us by now."""
+        """Listen to the labels that fit us now."""
         heard = self._heard or set()
         texts = {found.where for found in view.labelled.values()} - heard
         new = {text for text in texts if self._held.fits(text)}
@@ -50,18 +49,18 @@ class Fitting:
             self._queue.listen(self._heard)
 
     def is_for_us(self, job_id: str) -> bool:
-        """Whether the job is for us, or we do not know it."""
+        """Return whether the job is for us, or we do not know it."""
         return self._held.fits(self.where_of(job_id))
 
     def where_of(self, job_id: str) -> str | None:
-        """The labels that a job asks for, as it is known here."""
+        """Return the labels that a job asks for, as it is known here."""
         job = self._core.jobs.find(job_id)
         if job is None:
             return None
         return job.policy.where if job.unfit is None else where_of(job.unfit.row.options)
 
     def tick(self, execution: Execution, wheres: Wheres) -> Tick:
-        """An execution as the queue is to have it."""
+        """Return an execution as a tick for the queue."""
         job_id = execution.job_id
         return Tick(job_id, execution.due_us, where=self.where_of(job_id) if wheres is None else wheres.get(job_id))
 
@@ -76,17 +75,17 @@ class Fitting:
         return self._executions.wheres([row.job_id for row in rows]) if rows and view and view.labelled else None
 
     def send_on(self, delivery: Delivery) -> None:
-        """Put an execution to where those are that it is for. One that stands here waits for the queue to take it."""
+        """Put an execution where its nodes listen. An execution that stands here waits for the queue to take it."""
         self.sent_on += 1
         if (delivery.tick.job_id, delivery.tick.due_us) in self._puts.here:
-            with suppress(LifecycleError):  # the loop has ended: it is pending in the store
+            with suppress(LifecycleError):  # the loop has ended: the execution is pending in the store
                 self._core.queue.push(self._core.monotonic() + AGAIN, self._send, delivery)
         else:
             self._send(delivery)
 
     def _send(self, delivery: Delivery) -> None:
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
-        if self._puts.is_on_way(delivery.tick):  # the queue may be about to say that it stands here
+        if self._puts.is_on_way(delivery.tick):  # the queue may be about to refuse it
             delivery.release(AGAIN)
             return
         self._puts.here.discard((job_id, due_us))

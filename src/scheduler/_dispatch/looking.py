@@ -1,10 +1,11 @@
-"""Looking: executions that should stand in the queue are looked for there, and put again where they do not.
+"""Looking: executions that should stand in the queue are looked for there, and put again if they are missing.
 
-A queue may have lost an execution, or give it out too late because its clock was set back, or not at all: a program
-that reads our tube by mistake has buried it, or the server has, which had no room; or whoever took it has not been
-heard of for longer than its time to run. A beanstalkd 1.12 does that to some of what a connection holds that is silent
-and does not end. An audit looks for all of them. It is minutes away, so those that are overdue are looked for every few
-seconds: one statement that an index answers, and nearly always there are none.
+A queue may have lost an execution, or may deliver it too late because its clock was set back. Or it never delivers it:
+a program that reads our tube by mistake has buried it, or the server has, which had no room. Or its node was not heard
+of for longer than its time to run. Beanstalkd 1.12 does not release some jobs of a connection that is silent and stays.
+
+An audit looks for all of them. It is minutes away, so overdue ones are looked for every few seconds: one statement that
+an index answers, and nearly always there are none.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from .dispatch import Dispatch
 from .fitting import Wheres
 
 EVERY: Final = 5.0
-"""Seconds from one look for what is overdue to the next."""
+"""Seconds between looks for overdue executions."""
 
 OVERDUE: Final = 5_000_000
-"""Microseconds after its due instant at which an execution that nobody has taken is looked for."""
+"""Microseconds after its due instant when an execution counts as overdue."""
 
 TOLERANCE: Final = 2
 """Seconds by which a queue's clock may differ from ours."""
@@ -35,7 +36,7 @@ LONGEST_DELAY: Final = 2**32 - 1
 
 
 class Looking:
-    """The looks of one scheduler at its queue. Lives on the loop; the store and the queue are asked in their lines."""
+    """The looks of one scheduler at its queue. On the loop; the store and the queue are asked in their lines."""
 
     def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
         self._dispatch = dispatch
@@ -45,7 +46,7 @@ class Looking:
         self._after = FIRST
 
     async def overdue(self) -> None:
-        """Look for what should have come out by now, some of it if that is much: the rest comes with the next looks.
+        """Look for overdue executions, at most AT_ONCE of them. The rest comes with the next looks.
 
         Raises StoreError and QueueUnavailable.
         """
@@ -59,10 +60,10 @@ class Looking:
                 await self.look(rows, wheres)
 
     async def look(self, rows: Sequence[Execution], wheres: Wheres) -> None:
-        """Look for scheduled executions, and put those again that will not come out in time, or only to others than
-        those that they are for. Raises QueueUnavailable.
+        """Look for scheduled executions, and put wrong ones again.
 
-        Call it while `Puts.reading`.
+        An execution is wrong if it will come out late, or only to nodes without its labels. Raises QueueUnavailable.
+        Call it inside `Puts.reading`.
         """
         places = [
             (self._dispatch.fitting.tick(row, wheres), Place(row.instance, row.number))
@@ -86,8 +87,9 @@ class Looking:
 
 
 def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
-    """Whether a queue would give a tick out too late: its clock was set back since it was put. Or not at all: it was
-    put aside.
+    """Return whether a queue would deliver a tick too late or never.
+
+    Late: its clock was set back since the put. Never: the tick is buried.
     """
     if position.standing is not Standing.DELAYED:
         return position.standing is Standing.BURIED

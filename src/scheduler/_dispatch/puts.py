@@ -1,8 +1,8 @@
 """Puts: executions that are given to the queue, until the store knows where each of them stands.
 
-Whoever audits finds an execution that is on its way as one that nobody has put. To put it again would do no harm, for
-only one of the two runs, but the server would hold both. So what is on its way is known here, and what arrived while an
-audit was reading.
+To an audit, an execution on its way looks like one without a put. Putting it again would do no harm, because only one
+of the two runs, but the server would hold both. So executions on their way are known here, and so are arrivals during
+an audit's reading.
 """
 
 from __future__ import annotations
@@ -25,31 +25,35 @@ Key = tuple[str, int]
 """An execution: its job's id, and when it is due in UTC microseconds."""
 
 NOTED_WITHIN: Final = 0.25
-"""Seconds that the store may know later where executions stand: nearly always another commit takes that along."""
+"""Seconds by which the store may learn later where executions stand. Nearly always another commit takes that along."""
 
 LONGEST_WAY: Final = 60.0
 """Seconds after which an audit puts an execution again that has not arrived."""
 
 
 class Puts:
-    """The puts of one scheduler. `here`: executions that stand in this process, as the queue would not have them."""
+    """The puts of one scheduler.
+
+    `here`: executions that stand in this process, because the queue would not take them.
+    """
 
     def __init__(self, queue: Queue, core: Core, queue_line: Writer) -> None:
         self.here: set[Key] = set()
         self._on_way: dict[Key, float] = {}
-        """Since when, by the clock that is never set."""
+        """Since when each is on its way, by the clock that is never set."""
         self._withdrawn: set[Key] = set()
-        """Those that have given way on their way: nobody could say yet where they stand."""
+        """Executions that were replaced on their way, before their positions were known."""
         self._arrived: list[set[Key]] = []
-        """Those that have arrived since then, of each audit that reads from the store."""
+        """Arrivals during the reading of each audit."""
         self._is_noting = False
         self._queue = queue
         self._core = core
         self._queue_line = queue_line
 
     def put(self, ticks: Sequence[tuple[Tick, Place | None]]) -> int:
-        """Put ticks, instead of there those that have a place there. What stands here or is on its way stays. Return
-        how many are put.
+        """Put ticks. Return how many are put. A tick with a place is replaced there.
+
+        Ticks that stand here or are on their way stay.
         """
         known = self.here.union(self._on_way, *self._arrived)
         wanted = [(tick, place) for tick, place in ticks if _key(tick) not in known]
@@ -75,13 +79,13 @@ class Puts:
         return len(wanted)
 
     def is_on_way(self, tick: Tick) -> bool:
-        """Whether it is being put, and nobody knows yet where it will stand."""
+        """Return whether the tick is being put, and its position is not known yet."""
         return _key(tick) in self._on_way
 
     def move(self, ticks: Sequence[Tick]) -> None:
-        """Put those of these ticks that stand here into the queue, if it takes the first of them by now.
+        """Move ticks that stand here into the queue, if it takes the first of them now.
 
-        Their copies in this process stay: whichever comes out second is dropped.
+        Their copies in this process stay: the second delivery is dropped.
         """
         here = [tick for tick in ticks if _key(tick) in self.here and _key(tick) not in self._on_way]
         if not here:
@@ -106,7 +110,7 @@ class Puts:
         self._queue_line.submit(put, answered)
 
     def arrived(self, placed: Iterable[Placed]) -> None:
-        """Take note that the store knows where these stand."""
+        """Note that the store knows where these stand."""
         keys = {(each.job_id, each.due_us): each for each in placed}
         withdrawn = self._withdrawn.intersection(keys)
         self.cancel((Tick(*key), Place(keys[key].instance, keys[key].number)) for key in withdrawn)
@@ -115,7 +119,7 @@ class Puts:
             arrived.update(keys)
 
     def cancel(self, places: Iterable[tuple[Tick, Place | None]]) -> None:
-        """Take ticks out of the queue, which have given way: those on their way as soon as they arrive."""
+        """Cancel replaced ticks in the queue: ticks on their way as soon as they arrive."""
         there = list[tuple[Tick, Place]]()
         for tick, place in places:
             if place is not None:
@@ -127,8 +131,8 @@ class Puts:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While an audit reads from the store which executions are to be put, and puts them."""
-        lost_before = self._core.monotonic() - LONGEST_WAY  # with what an agent that was taken for dead had noted
+        """Note arrivals while an audit reads executions from the store, and puts them."""
+        lost_before = self._core.monotonic() - LONGEST_WAY  # an incarnation that was taken for dead loses its notes
         self._forget([key for key, since in self._on_way.items() if since < lost_before])
         arrived = set[Key]()
         self._arrived.append(arrived)
@@ -162,7 +166,7 @@ class Puts:
 
 
 def _nothing(_answer: Any, error: Exception | None) -> None:
-    """Take note of a cancel that failed: what is not cancelled comes out, and is dropped."""
+    """Log a failed cancel: the execution comes out, and is dropped."""
     if error is not None:
         logger.debug("executions that were replaced stay in the queue: %s", error)
 

@@ -1,13 +1,13 @@
-"""Stays: how long jobs are with us, and how many of them we have room for.
+"""Stays: how long jobs are here, and for how many of them there is room.
 
-    what has come out   as much as there is room for, and as ends in about a second: the queue is told, and leaves the
-                        rest to others
-    nearly all of it    leaves again within milliseconds
-    what stays          has its next execution planned: its row is written once more
-    what only waits     for a second, in our own line, while nothing of it has begun, goes back if there are others
+    deliveries        fill the room, and the room that ends of runs make in about a second: the queue is told, and
+                      leaves the rest to others
+    nearly all jobs   leave again within milliseconds
+    jobs that stay    have their next execution planned: their rows are written once more
+    jobs that wait    for a second, in our own line, while no run has begun, go back if there are other nodes
 
-How long runs take is measured: the time that they were at work together, by how many have ended. It counts less the
-longer ago it was, but not while nothing is at work. A timer looks at it while anything is with us. Lives on the loop.
+The length of runs is measured: their time at work together, divided by how many have ended. Older measurements count
+less, except over times without work. A timer looks while any job is here. On the loop.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from ..queues import Queue
 from .held import GivenBack, Held, Hold
 
 EVERY: Final = 0.5
-"""Seconds from one look at who stays to the next: a stay is long after one to two of them."""
+"""Seconds between looks at jobs that stay: a stay is long after one to two looks."""
 
 LOOK_EVERY: Final = 0.25
-"""Seconds from one look at our room to the next."""
+"""Seconds between looks at our room."""
 
 WAITS: Final = 1.0
-"""Seconds from one look at who waits in our line to the next: what both have found goes back."""
+"""Seconds between looks at jobs that wait in our line. A job that two looks find goes back."""
 
 AHEAD: Final = 1.5
-"""Seconds whose ends make room: an execution comes out up to 1.1 s before it is due."""
+"""Seconds of ends that count as room: an execution comes out up to 1.1 s before it is due."""
 
 SOON: Final = 2.0
-"""Seconds before its due instant from which on a start needs room soon."""
+"""Seconds before its due instant when a start needs room."""
 
 MANY: Final = 10_000
-"""Executions from which on nobody counts: the queue has a bound of its own."""
+"""Executions above which there is no bound here: the queue has a bound of its own."""
 
 MOST_BACK: Final = 100
-"""Executions that go back at once."""
+"""The most executions that go back at once."""
 
 HALF_LIFE: Final = 4.0
-"""Seconds at work after which what was measured before counts half."""
+"""Seconds at work after which an older measurement counts half."""
 
 
 class Room:
-    """How many executions one scheduler has room for. `bound`: tells the queue."""
+    """The room of one scheduler for executions. `bound`: tells the queue."""
 
     def __init__(self, held: Held, core: Core, bound: Callable[[int | None], object] | None) -> None:
         self._held = held
@@ -59,20 +59,20 @@ class Room:
         self._bound = bound
         self._told: int | None = None
         self._ended = 1.0
-        self._seconds = 1.0  # until something has ended a run is taken to last a second
+        self._seconds = 1.0  # until a run has ended, the length is taken to be a second
         self._looked = 0.0
 
     @property
     def is_told(self) -> bool:
-        """Whether the queue heeds it."""
+        """Whether the queue heeds the room."""
         return self._bound is not None
 
     def ended(self, count: int) -> None:
-        """Take note that so many runs have ended."""
+        """Note that `count` runs have ended."""
         self._ended += count
 
     def look(self) -> None:
-        """Tell the queue how many executions may be with us, if that has changed."""
+        """Tell the queue how many executions may be here, if that has changed."""
         if self._bound is None:
             return
         self._measure()
@@ -82,7 +82,7 @@ class Room:
             self._bound(most)
 
     def is_less(self) -> None:
-        """Take note that runs have waited for a second: they take longer than was measured."""
+        """Note that runs have waited for a second: they take longer than was measured."""
         self._ended /= 2
 
     def _measure(self) -> None:
@@ -95,7 +95,7 @@ class Room:
             self._seconds = self._seconds * kept + seconds * pool.active
 
     def _most(self) -> int | None:
-        """How many there is room for. What waits for a named limit, or for a time to come, keeps nobody else out."""
+        """Return how many executions have room. Jobs that wait for a named limit, or for a time, do not take room."""
         pool = self._core.pool
         room = pool.capacity * (1 + AHEAD * self._ended / self._seconds)
         if room >= MANY:
@@ -120,30 +120,30 @@ class Stays:
         self._core = core
         self.room = Room(held, core, getattr(queue, "bound", None))
         self.given_back = 0
-        """Executions that have waited here for nothing."""
+        """Executions that have waited here in vain."""
         self._new: dict[str, Hold] = {}
-        """Those that have been seen since the last look."""
+        """Jobs that were seen since the last look."""
         self._old: dict[str, Hold] = {}
-        """Those that were seen before it."""
+        """Jobs that were seen before the last look."""
         self._waited: dict[str, Hold] = {}
-        """Those that waited in our line when we looked last."""
+        """Jobs that waited in our line at the last look."""
         self._is_armed = self._is_looking = False
         self._waits_at = 0.0
 
     def see(self, job_id: str, hold: Hold) -> None:
-        """Have the state of this job written once more, with its next execution, should it still be here in a while."""
+        """Write the state of this job once more, with its next execution, if it is still here in a while."""
         if self._old.get(job_id) is not hold:
             self._new[job_id] = hold
         if not self._is_armed:
             self._is_armed = self._soon(EVERY, self._look)
 
     def begin(self) -> None:
-        """Look at our room from now on, as long as anything is with us and that matters to anybody."""
+        """Look at our room from now on, while any job is here. The queue or another node must be able to use it."""
         if not self._is_looking and (self.room.is_told or self._held.has_others()):
             self._is_looking = self._soon(LOOK_EVERY, self._look_at_room)
 
     def _soon(self, seconds: float, look: Callable[[], None]) -> bool:
-        with suppress(LifecycleError):  # the loop ends: whatever is here is released by the last commit
+        with suppress(LifecycleError):  # the loop ends: the last commit releases the jobs here
             self._core.queue.push(self._core.monotonic() + seconds, look)
         return True
 
@@ -171,7 +171,7 @@ class Stays:
             self.begin()
 
     def _look_at_line(self) -> None:
-        """Give back what waited at the last look, too, if there is anybody else."""
+        """Give back jobs that waited at the last look, too, if there is another node."""
         waited, self._waited = self._waited, {}
         if not self._core.pool.waiting or not self._held.has_others() or self._core.runs.is_stopping:
             return
@@ -193,7 +193,7 @@ class Stays:
                 self.room.is_less()
 
     def _waiting(self, job: Job, hold: Hold) -> Attempt | None:
-        """The run of a job that waits in our line, if the job can go as if it had never come."""
+        """Return the run of a job that waits in our line, if the job can leave without a trace."""
         if len(job.runs) != 1 or hold.due_us is None or job.id in self._held.strays or job.id in self._held.leaving:
             return None
         run = job.runs[0]
@@ -205,7 +205,7 @@ class Stays:
         return run if is_first and self._held.has_others(job.policy.where) and not self._waits_for_fleet(run) else None
 
     def _waits_for_fleet(self, run: Attempt) -> bool:
-        """Whether the others cannot run it either: its units are lent to whoever wants them most."""
+        """Return whether the others cannot run it either: its units are lent to the node that wants them most."""
         return any(self._core.pool.is_lent(name) for name, _ in run.needs)
 
     def _give_back(self, job: Job, hold: Hold, run: Attempt) -> None:

@@ -1,12 +1,12 @@
-"""Taking: what comes out of the queue is asked of its row, and comes to us with its job if the row says so.
+"""Taking: each delivery of the queue is checked against its row, and taken with its job if that allows it.
 
-    it comes out -> nobody is to have it, or not we -> it goes, or goes back
+    it comes out -> no node should have it, or not this one -> it is done, or goes back
                  -> it shares the next transaction  -> taken: its job goes on here
-                                                    -> not taken: it goes, or goes back
+                                                    -> not taken: it is done, or goes back
 
-While our lease is not held, for the store does not answer us, all that has come out goes back, and so does all that
-comes out then: others may have it. If it was taken by us nevertheless, they find that in its row, until we are buried.
-Lives on the loop; the store is asked in the line of the commits.
+While our lease is not held, because the store does not answer, all deliveries go back at once: others may have them. If
+this node took one nevertheless, they find that in its row, until we are buried. On the loop; the line of the commits
+asks the store.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .puts import Puts
 logger = getLogger(__name__)
 
 AT_ONCE: Final = 1_000
-"""Executions that are taken in one transaction."""
+"""The most executions that are taken in one transaction."""
 
 AGAIN: Final = 1
-"""Seconds after which an execution comes out again that nobody here could take just now."""
+"""Seconds before an execution comes out again that this node could not take just now."""
 
 LONGEST_WAIT: Final = 10
-"""Seconds after which one comes out again at the latest whose job is at work. Its agent sees to it, unless it dies."""
+"""The most seconds before an execution comes out again whose job runs. Its node plans the next one, unless it dies."""
 
 LATER: Final = 60
-"""Seconds after which one comes out again whose job cannot be read here: a version or a limit is missing."""
+"""Seconds before an execution comes out again whose job cannot be read here: a version or a limit is missing."""
 
 
 class Taking:
@@ -57,7 +57,7 @@ class Taking:
         self.dropped = dict.fromkeys(NotTaken, 0)
         self.taken = self.without_task = self.duplicates = 0
         self.is_over = False
-        """Nothing more is taken."""
+        """Whether nothing more is taken."""
         self._executions = executions
         self._held = held
         self._puts = puts
@@ -68,14 +68,14 @@ class Taking:
         self._reconciler = rows.reconciler
         self._intake = rows.intake
         self._wanted: list[Delivery] = []
-        """Deliveries that are to be taken next."""
+        """Deliveries that will be taken next."""
         self._asked: list[Delivery] = []
-        """Those that the store is asked for."""
+        """Deliveries for which the store is being asked."""
         self._is_taking = False
         self._rests = False
 
-    def on_lease(self, is_held: bool) -> None:  # noqa: FBT001 - it is what the lease says
-        """Leave to others what comes out, and what has come out and has not ended, while our lease is not held."""
+    def on_lease(self, is_held: bool) -> None:  # noqa: FBT001 - the lease gives it
+        """Give back deliveries that have not ended, and new ones, while our lease is not held."""
         if is_held != self._rests:
             return
         self._rests = not is_held
@@ -90,7 +90,7 @@ class Taking:
         logger.warning("%d executions that have come out go to others: our lease is not held", count)
 
     def deliver(self, deliveries: list[Delivery]) -> None:
-        """Take note of what has come out. Any thread. After the end of the loop the queue's own end gives it back."""
+        """Note deliveries. Any thread. After the end of the loop the queue's own end gives them back."""
         self._core.loop.call_soon(self._come_out, deliveries)
 
     def _come_out(self, deliveries: list[Delivery]) -> None:
@@ -99,7 +99,7 @@ class Taking:
             self._take()
 
     def _take(self) -> None:
-        """Take what has come out; what comes out meanwhile shares the next transaction."""
+        """Take what has come out. Later deliveries share the next transaction."""
         self._wanted = _those(self._wanted, self._is_nobodys)
         wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
         self._is_taking, self._asked = bool(wanted), wanted
@@ -132,9 +132,9 @@ class Taking:
         return True
 
     def _is_nobodys(self, delivery: Delivery) -> bool:
-        """Tell that we neither have that execution nor are about to release it, and have its job for no other one.
+        """Return whether an execution is not here or leaving, and its job is not here for another one.
 
-        Asked for it again, the store would show our own run as one that was cut off:
+        If the store were asked for it again, it would show our own run as cut off:
         test_what_comes_out_again_while_it_is_at_work_is_no_crash.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
@@ -167,7 +167,7 @@ class Taking:
             self._take()
 
     def _heed(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
-        """Do what the store says of one execution. Whatever that raises, the next one is seen to."""
+        """Follow the store's answer about one execution. If that raises, the next one is still heeded."""
         try:
             match answer:
                 case Taken():
@@ -181,7 +181,7 @@ class Taking:
             self._back_out(delivery, answer)
 
     def _back_out(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
-        """Give back an execution that could not be taken up: nothing of it has begun."""
+        """Give back an execution that could not be taken up: no run has begun."""
         job_id, rests = delivery.tick.job_id, self._lateness(delivery, LATER)
         hold, job = self._held.by_id.get(job_id), self._core.jobs.find(job_id)
         if hold is not None and hold.delivery is delivery:
@@ -194,8 +194,10 @@ class Taking:
             delivery.release(rests)
 
     def _drop(self, delivery: Delivery, why: NotTaken) -> None:
-        """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
-        it, and it comes out again after as long as it is late.
+        """Let go of an execution that may not run now.
+
+        If another run of its job goes on, that run's node plans the next one. The execution comes out again after as
+        long as it is late.
         """
         self.dropped[why] += 1
         logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
@@ -207,12 +209,12 @@ class Taking:
             delivery.done()
 
     def _lateness(self, delivery: Delivery, most: int) -> int:
-        """How late it is, in whole seconds from `AGAIN` to `most`: so each wait is about as long as all before it."""
+        """Return how late it is, in whole seconds from `AGAIN` to `most`. So each wait is as long as all before it."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         return min(max(AGAIN, (now_us - delivery.tick.due_us) // 1_000_000), most)
 
     def _take_up(self, delivery: Delivery, taken: Taken) -> None:
-        """Let a job go on here that nobody has had."""
+        """Let a job go on here that had no node."""
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         hold = self._held.by_id.get(job_id)
         if hold is not None and hold.due_us is None:  # it is new here, and an audit has put it meanwhile
@@ -225,7 +227,7 @@ class Taking:
         if row is None or is_gone:
             self._let_go(delivery, None if is_gone else taken.job)
             return
-        if not self._held.fits(where := where_of(row.options)):  # we did not know, or knew other labels
+        if not self._held.fits(where := where_of(row.options)):  # the job was not known here, or had other labels
             self._fitting.sent_on += 1
             self._let_go(delivery, row, where)
             return
@@ -245,13 +247,15 @@ class Taking:
         if _is_its_start(due_us, row, state) and not job.is_paused and job.floor is None and job.unfit is None:
             hold.due_us = self._core.starts.keep(job, due_us)  # another clock, version or schedule has planned it
         else:
-            self._core.journal.touch(job)  # so that it is released with the next commit
+            self._core.journal.touch(job)  # so that the next commit releases it
 
     def _let_go(
         self, delivery: Delivery, row: StoredJob | None, where: str | None = None, *, rests: int = LATER
     ) -> None:
-        """Release what was taken: its row makes no sense, and may be mended until it comes out again, in `rests`
-        seconds. None: the job was removed here meanwhile. `where`: it is put anew for agents with these labels.
+        """Release an execution whose row makes no sense. It comes out again in `rests` seconds; the row may be mended
+        then.
+
+        `row` None: the job was removed here meanwhile. `where`: it is put again for nodes with these labels.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         if job_id in self._held.strays:
@@ -266,7 +270,7 @@ class Taking:
         self._core.journal.flush(lambda _lost: None)
 
     def _again(self, hold: Hold, delivery: Delivery) -> None:
-        """See an execution again that we have: its queue heard nothing of us for too long, or had it twice."""
+        """Note a second delivery: the queue had it twice, or did not hear from us for too long."""
         self.duplicates += 1
         if hold.delivery is None or hold.delivery.place == delivery.place:
             hold.delivery = delivery
@@ -274,7 +278,7 @@ class Taking:
             delivery.done()
 
     def _is_to_begin(self, job: Job, due_us: int) -> bool:
-        """Whether the job waits for that start, or is at work."""
+        """Return whether the job waits for that start, or runs."""
         if job.due_us is None or job.is_paused:
             return not is_idle(job)
         steady = job.planner.steady
@@ -282,7 +286,7 @@ class Taking:
 
 
 def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -> list[Delivery]:
-    """Return the deliveries that are wanted. One that cannot be looked at goes back."""
+    """Return the wanted deliveries. A delivery whose check raises goes back."""
     found = []
     for delivery in deliveries:
         try:
@@ -295,23 +299,23 @@ def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -
 
 
 def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> StoredState | None:
-    """Where a job stands that comes with the execution of that instant."""
+    """Return the state of a job that comes with the execution of that instant."""
     if state is None or state.next_us is None or row.paused is not None:
         return state
     is_edited = state.next_of not in {None, row.schedule} and state.retry_at_us is None and not state.next_by_hand
-    if state.next_us < due_us or is_edited:  # what was due before was paused, or somebody has skipped or replaced it
+    if state.next_us < due_us or is_edited:  # earlier ticks were paused, skipped or replaced
         return state._replace(next_us=due_us, next_of=row.schedule)
     return state
 
 
 def _is_its_start(due_us: int, row: StoredJob, state: StoredState | None) -> bool:
-    """Whether the execution is a start by the job's schedule, and not the end of a rest or of a pause."""
+    """Return whether the execution is a start by the job's schedule, not the end of a rest or pause."""
     if row.paused is not None or state is None:
         return row.paused is None
     return state.not_before_us is None and (state.next_us is None or state.next_us <= due_us)
 
 
 def is_idle(job: Job) -> bool:
-    """Whether nothing of the job goes on, waits for what goes on, or is tried again."""
+    """Return whether nothing of the job runs, waits for a run, or will be tried again."""
     is_at_work = job.runs or job.backlog or job.threads or job.asked
     return not is_at_work and job.again is None and job.owed is None

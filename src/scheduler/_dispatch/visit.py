@@ -1,7 +1,7 @@
-"""The audit of a queue against its store by a visitor, who takes nothing out of it: see audit.py, which agents do.
+"""The audit of a queue against its store by a visitor, who takes nothing out of it. Nodes use audit.py.
 
-An agent may put an execution at the same moment. Then the queue holds it twice, and one of the two is dropped when it
-comes out. What has just been planned is left to whoever has planned it.
+A node may put an execution at the same moment. Then the queue holds it twice, and one of the two is dropped when it
+comes out. A new plan is left to the node that made it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from ..queues import Place, Position, Queue, Standing, Tick
 from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Placed, Planned, Standing as At, Visit
 
 SETTLED: Final = 2_000_000
-"""Microseconds after which an execution that is pending still is so because nobody puts it."""
+"""Microseconds after which no node will put an execution that is still pending."""
 
 TOLERANCE: Final = 3_000_000
-"""Microseconds by which a queue may give an execution out too late."""
+"""Microseconds by which a queue may deliver an execution too late."""
 
 PAGE: Final = 1_000
 FOREVER: Final = 2**62
 
 
 class QueueVisit:
-    """One audit of a queue, and its counts. `plan` says what a job is to have that stands so."""
+    """One audit of a queue, and its counts. `plan`: decides which execution a job should have."""
 
     def __init__(self, visit: Visit, queue: Queue, plan: Decide) -> None:
         self._visit = visit
@@ -34,9 +34,9 @@ class QueueVisit:
         self.planned = self.requeued = self.withdrawn = self.failed = 0
 
     def audit(self) -> None:
-        """Audit it once. Raises StoreError and QueueUnavailable."""
+        """Audit the queue once. Raises StoreError and QueueUnavailable."""
         self._now_us = self._visit.now_us()
-        self._queue.instance()  # or it cannot be asked, and nothing is written
+        self._queue.instance()  # raises if the queue does not answer, before anything is written
         for part in range(PARTS):
             found = self._visit.executions.audit(part, now_us=self._now_us, instance=None, decide=self._decide)
             if found is None:
@@ -74,7 +74,7 @@ class QueueVisit:
             after = (rows[-1].due_us, rows[-1].job_id)
 
     def _wrong(self, rows: Sequence[Execution]) -> list[Execution]:
-        """Return those that do not stand where the store says. Late, buried and astray ones are taken out."""
+        """Return executions that do not stand where the store says. Late, buried and astray ones are cancelled."""
         ticks = zip(rows, self._ticks(rows), strict=True)
         places = [(row, tick, place) for row, tick in ticks if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])
@@ -95,19 +95,21 @@ class QueueVisit:
         return missing + [row for row, _, _ in late]
 
     def _is_late(self, row: Execution, position: Position) -> bool:
-        """Whether the queue gives it out too late, or not at all: somebody has put it aside."""
+        """Return whether the queue delivers it too late, or never, because it is buried."""
         if position.standing is Standing.BURIED:
             return True
         comes_us = self._now_us + position.seconds_left * 1_000_000
         return position.standing is Standing.DELAYED and comes_us > max(row.due_us, self._now_us) + TOLERANCE
 
     def _ticks(self, rows: Sequence[Execution]) -> list[Tick]:
-        """Executions as the queue has them: each for agents with the labels that its job asks for."""
+        """Return executions as ticks for the queue: each for nodes with the labels that its job asks for."""
         wheres = self._visit.executions.wheres([row.job_id for row in rows]) if rows else {}
         return [Tick(row.job_id, row.due_us, where=wheres.get(row.job_id)) for row in rows]
 
     def _put(self, rows: Sequence[Execution]) -> int:
-        """Put executions, and write where they stand. What the queue does not take stays pending. Return how many."""
+        """Put executions, and write where they stand. Return how many. An execution that the queue refuses stays
+        pending.
+        """
         if not rows:
             return 0
         places = self._queue.put(self._ticks(rows))
