@@ -1,8 +1,8 @@
-"""Locked rows: what is noted of a job stands aside while another session has a row of that job locked.
+"""Locked rows: notes about a job stand aside while another session has locked a row of that job.
 
-A commit waits for locks for some tenths of a second only. Then the store says which jobs it is about: they wait, their
-runs hand back their room, and the rest is sent at once. Later parts of the same jobs wait behind them, in order. Lives
-on the loop, but for the last look, when the loop has ended.
+A commit waits for locks for some tenths of a second only. Then the store says which jobs have locked rows. They wait,
+their runs give up their room, and the rest is sent at once. Later parts of the same jobs wait behind them, in order. On
+the loop; only the last look comes when the loop has ended.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .writer import Writer
 logger = getLogger(__name__)
 
 LOCKED_FOR: Final = 0.5
-"""Seconds after which it is looked at again whether rows are still locked."""
+"""Seconds between looks whether rows are still locked."""
 
 Found = Callable[[set[str] | None, Exception | None], object]
 
 
 class LockedRows:
-    """The parts of one scheduler's batches that wait for locked rows. `go_on`: sends what is sealed, if that can go."""
+    """The parts of one scheduler's batches that wait for locked rows. `go_on`: sends sealed batches that can go."""
 
     def __init__(self, store: Store, writer: Writer, core: Core, go_on: Callable[[], object]) -> None:
         self._find = capabilities(store).locked
@@ -47,18 +47,18 @@ class LockedRows:
         self._ask([self._journal.sealed[0].batch], found)
 
     def wait(self, jobs: Collection[str]) -> None:
-        """Let what is noted of these jobs stand aside until their rows are free."""
+        """Let notes about these jobs stand aside until their rows are free."""
         logger.warning("%d jobs wait until their rows are unlocked: %.200r", len(jobs), sorted(jobs)[:10])
         self.keep_aside(jobs)
         self._look_soon()
 
     def keep_aside(self, locked: Collection[str] = ()) -> None:
-        """Let what is sealed of locked jobs stand aside, behind what stands there already. No commit is under way."""
+        """Let sealed parts of locked jobs stand aside, behind older parts. No commit is under way."""
         journal = self._journal
         if not (locked or journal.aside.parts):
             return
         sealed, journal.sealed = journal.sealed, []
-        for each in sealed:  # those behind the first may be of the same jobs
+        for each in sealed:  # later batches may have the same jobs
             kept, rest = journal.aside.keep(each, locked)
             if rest is not None:
                 journal.sealed.append(rest)
@@ -66,7 +66,7 @@ class LockedRows:
                 self._marks.step_aside(kept.runs)
 
     def look_last(self) -> None:
-        """Let what is locked go last, once, when the loop has ended. What comes behind it may not be sent any more."""
+        """Move locked parts to the end, once, when the loop has ended. Parts behind them may not be sent any more."""
         if self._was_last or self._find is None or not self._journal.sealed:
             return
         self._was_last = True
@@ -79,7 +79,7 @@ class LockedRows:
             self._queue.push(self._queue.clock.monotonic() + LOCKED_FOR, self._look)
 
     def _look(self) -> None:
-        """Send what stands aside as soon as its rows are free."""
+        """Send parts that stand aside as soon as their rows are free."""
         self._is_near = False
         journal = self._journal
 

@@ -1,7 +1,7 @@
-"""When history is pruned: after a thousand records and changed rows, or after so many bytes of records, and each hour
-if there is one.
+"""When history is pruned: after a thousand records and changed rows, after some bytes of records, and each hour.
 
-The store forgets some at a time, so that no commit waits for long; it is asked again until all is within the bounds.
+The store deletes some rows at a time, so that no commit waits for long. It is asked again until all is within the
+bounds.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ SHARE_OF_BYTES: Final = 16
 """History is pruned after a sixteenth of the bytes that may be kept."""
 
 AT_LEAST_EVERY: Final = 3_600.0
-"""Seconds after which it is pruned if there is anything new at all."""
+"""Seconds after which history is pruned if any record is new."""
 
 
 class Pruning:
-    """The pruning of one store's history. `now_us`: the instant, in UTC microseconds, that ages are counted to."""
+    """The pruning of one store's history. `now_us`: the instant, in UTC microseconds, from which ages count."""
 
     def __init__(self, store: Store, writer: Writer, retention: Retention, now_us: Callable[[], int]) -> None:
         self._store = store
         self._writer = writer
         self._retention = retention
         self._now_us = now_us
-        self._records = AFTER_RECORDS  # what is there at the start may be over the bounds
+        self._records = AFTER_RECORDS  # history may be over the bounds at the start
         self._bytes = 0
         self._began_at = 0.0
         self._is_under_way = False
 
     def written(self, batch: Batch, now: float) -> None:
-        """Count a batch that has been committed, and prune if it is time: `now`, in monotonic seconds."""
+        """Count a committed batch, and prune if it is time. `now`: in monotonic seconds."""
         new = [*batch.ended, *batch.missed]
         if self._retention.total_bytes is not None:
             self._bytes += sum(map(size_of, new))
@@ -46,14 +46,14 @@ class Pruning:
         self.changed(len(new) + changed, now)
 
     def changed(self, rows: int, now: float) -> None:
-        """Count rows that anybody has changed: a store may keep a log of these. Prune if it is time."""
+        """Count changed rows, by any node, because a store may log them. Prune if it is time."""
         self._records += rows
         if self._is_due(now):
             self._began_at = now
             self.begin()
 
     def begin(self) -> None:
-        """Let what is over the bounds go, now."""
+        """Prune now."""
         if self._is_under_way:
             return
         self._records = self._bytes = 0

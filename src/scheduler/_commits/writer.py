@@ -1,6 +1,6 @@
-"""Writers: who talks to a store, one call after another, so that the loop never waits for a driver.
+"""Writers call a store, one call after another, so that the loop never waits for a driver.
 
-A call that has ended, well or not, is answered on the loop. What is done about a failure is not decided here.
+A call that has ended, well or not, is answered on the loop. The caller decides about failures.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ T = TypeVar("T")
 
 Call = Callable[[], Any]
 Done = Callable[[Any, Exception | None], object]
-"""Told what the call returned, or what it raised."""
+"""A callback that gets what the call returned, or what it raised."""
 
 OnLoop = Callable[..., object]
-"""Calls a function with arguments on the loop, soon; from any thread."""
+"""A function that calls another with arguments on the loop, soon; from any thread."""
 
 
 class Writer(Protocol):
-    """Carries out calls in the order in which they came."""
+    """Makes calls in the order in which they came."""
 
     def submit(self, call: Call, done: Done) -> None:
-        """Carry it out, and tell `done` on the loop. Returns at once."""
+        """Make the call, and give its result to `done` on the loop. Returns at once."""
 
     def close(self, wait: float, let_go: Callable[[], object]) -> bool:
-        """Take no more calls, and wait so many seconds for those that were taken.
+        """Take no more calls, and wait up to `wait` seconds for calls that were taken.
 
-        False: one does not return. Should it ever, `let_go` is called, in a thread of its own.
+        False: a call does not return. If it ever does, `let_go` is called, in a thread of its own.
         """
 
 
@@ -46,7 +46,7 @@ class _Task:
 
 
 async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
-    """Carry out a call after those that were submitted before, and wait for it. Raises what it raises."""
+    """Make a call after the calls before it, and wait for it. Raises what it raises."""
     done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
 
     def answered(found: T, error: Exception | None) -> None:
@@ -61,8 +61,9 @@ async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
 
 
 class InlineWriter:
-    """For a store that never waits: each call is carried out where it is submitted, unless that is in an answer: then
-    right after that.
+    """A writer for a store that never waits.
+
+    It makes each call where it is submitted, or right after an answer in which it was submitted.
     """
 
     def __init__(self) -> None:
@@ -86,8 +87,9 @@ class InlineWriter:
 
 
 class ThreadWriter:
-    """For a store that waits for a disk or a network: a thread of its own. It does not hold up the end of the process,
-    for a driver's call may never return.
+    """A writer for a store that waits for a disk or a network: a thread of its own.
+
+    It does not delay the end of the process, because a driver's call may never return.
     """
 
     def __init__(self, on_loop: OnLoop) -> None:
@@ -114,7 +116,7 @@ class ThreadWriter:
     def _serve(self) -> None:
         while (task := self._tasks.get()) is not None:
             self._on_loop(task.done, *_result(task.call))
-            del task  # what it holds must not wait for the next call
+            del task  # its objects must not stay until the next call
 
 
 def _afterwards(thread: Thread, let_go: Callable[[], object]) -> None:
@@ -128,5 +130,5 @@ def _afterwards(thread: Thread, let_go: Callable[[], object]) -> None:
 def _result(call: Call) -> tuple[Any, Exception | None]:
     try:
         return call(), None
-    except Exception as exc:  # noqa: BLE001 - a driver may raise anything, and others judge it
+    except Exception as exc:  # noqa: BLE001 - a driver may raise anything, and callers judge it
         return None, exc

@@ -17,10 +17,11 @@ class Record:
     """The record of a tick. Each tick has one. Instants are aware, in UTC; `lateness` is in seconds.
 
     `outcome`: None while the tick runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
-    ticks: `count` in a row, from `due` to `last_due`; if `is_exact` is False, at least so many. `owed`: the tick will
-    be tried again, because a death or a stop has cut it off and its delivery is at least once. `result`: the last
-    result of the run, as JSON gives it back; None if there is none, or if it does not fit into 2,048 characters of
-    JSON. `error`: of a run, why it failed; of missed ticks, which pause has left them out.
+    ticks: `count` successive ones, from `due` to `last_due`. If `is_exact` is False, there are at least that many.
+
+    `owed`: the tick will be tried again. A death or a stop has cut it off, and its delivery is at least once. `result`:
+    the last result of the run, as JSON gives it back. It is None if there is none, or if it has more than 2,048
+    characters of JSON. `error`: why a run failed, or which pause has left out missed ticks.
     """
 
     job_id: str
@@ -41,7 +42,7 @@ class Record:
 
 
 def record_of(tick: StoredTick) -> Record:
-    """Make the record for people out of a store's row. Raises ValueError if the row makes no sense."""
+    """Return the record for people from a store's row. Raises ValueError if the row makes no sense."""
     is_least, error = False, tick.error
     if tick.outcome == Outcome.MISSED.value and error is not None and error.startswith(AT_LEAST):
         is_least, error = True, error.removeprefix(AT_LEAST).removeprefix(": ") or None

@@ -1,10 +1,10 @@
-"""How the jobs of a shared store's shards come to us, and how they go to others.
+"""How the jobs of a shared store's shards come here, and how they go to other nodes.
 
-Arrivals take up the jobs of shards that have become ours. Departures hand on shards that are others' by right, in
-portions that are chosen by Portions. Unplaced tells of labels that no agent has.
+Arrivals take up the jobs of shards that have become ours. Departures hand on shards that others own by right, in
+portions that Portions chooses. Unplaced logs labels that no node has.
 
-Knows neither leases nor commits: which shards are whose is handed in. All of it lives on the loop's thread, but for the
-questions to the store, which wait in threads.
+The package knows neither leases nor commits: its caller says which shards are whose. It lives on the loop's thread,
+except for questions to the store, which wait in threads.
 """
 
 from .arrivals import Arrivals

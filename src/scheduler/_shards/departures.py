@@ -1,12 +1,11 @@
-"""Departures: shards that are others' by right are handed on, some at a time, so that their jobs stand still for some
-milliseconds only.
+"""Departures: shards that others own by right are handed on, some at a time. So their jobs stand still only briefly.
 
-    none of its jobs runs, and all is durable  -> it goes
+    none of its jobs runs, and all is durable  -> the shard goes
     its jobs run all the time                  -> their ticks are left due for a moment, so that it can go
-    one of its jobs runs for long              -> it stays until that has ended
+    one of its jobs runs for long              -> it stays until that run has ended
 
-A tick that is due and has no mark, for it waits in a line for room, goes with its job: where that stands says that it
-is still to come. Which go next is decided by Portions.
+A due tick without a mark waits in a line for room. It goes with its job, whose state says that it has not begun.
+Portions chooses the next shards.
 """
 
 from __future__ import annotations
@@ -34,15 +33,16 @@ from .portions import MOST_SHARDS, Portions
 logger = getLogger(__name__)
 
 PAUSE: Final = 0.05
-"""Seconds until the next shards are handed on."""
+"""Seconds before the next shards are handed on."""
 
 WHOSE_JOBS_RUN: Final = 0.13
-"""Seconds until it is looked at again whether jobs of shards that are to be handed on still run. Not a length by which
-jobs start, or each look would find them running.
+"""Seconds between looks whether jobs of departing shards still run.
+
+No interval of jobs should equal it, or each look would find them running.
 """
 
 FORGETS: Final = 300.0
-"""Seconds from one look for shards that no job asks for any more to the next."""
+"""Seconds between looks for shards that no job asks for any more."""
 
 SLICE: Final = 100
 NEVER: Final = sys.maxsize
@@ -60,17 +60,17 @@ class Departures:
         self.given: dict[int, int] = {}
         """Shards that were handed on, and the turn of the lease that may not have seen it."""
         self._leaving: dict[int, list[str]] = {}
-        """Ids of the jobs of shards that are to be handed on."""
+        """Ids of the jobs of departing shards."""
         self._newest: str | None = None
-        """Of all jobs the one that was entered last when these were looked for."""
+        """The job that was entered last when jobs were looked for."""
         self._forgot_at = core.monotonic()
 
     def seen(self, turn: int) -> None:
-        """Forget what was given before that turn of the lease began: it has seen that."""
+        """Forget shards that were given before that turn of the lease began: it has seen that."""
         self.given = {shard: since for shard, since in self.given.items() if since >= turn}
 
     def let_go(self) -> None:
-        """Have nothing to hand on any more: all of it is others'."""
+        """Stop handing on: all shards are others'."""
         self.given, self._leaving, self._newest = {}, {}, None
         self._portions.give_up()
         self._leave_ticks(())
@@ -78,10 +78,10 @@ class Departures:
     async def hand_on(
         self, wanted: Mapping[int, int], *, givers: int = 1, commit_s: float = 0.0, at_once: bool = False
     ) -> float | None:
-        """Give some of these shards of ours to whom they belong. Seconds until the next; None: there are no more.
+        """Give some of these shards to their rightful nodes. Return the seconds until the next, or None at the end.
 
-        `givers`: how many agents have shards to hand on, we among them. `commit_s`: seconds that a commit takes.
-        `at_once`: give all that can go, for we are stopping.
+        `givers`: how many nodes have shards to hand on, with this one. `commit_s`: seconds that a commit takes.
+        `at_once`: give every shard that can go, because we are stopping.
         """
         if not wanted:
             if self._leaving:
@@ -102,13 +102,13 @@ class Departures:
             self._leave(shard, jobs)
         await self._give(list(ready), wanted)
         await self._look_for_jobs(wanted)
-        for shard in ready:  # another thread may have added one just then
+        for shard in ready:  # another thread may have added a job just then
             self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
         self._moves.tell(began, sum(map(len, ready.values())), given=len(ready))
         return PAUSE
 
     async def give_back(self, shards: Iterable[int], owners: Rightful) -> None:
-        """Give these shards to whom they belong. None of their jobs is here."""
+        """Give these shards to their rightful nodes. None of their jobs is here."""
         if wanted := {shard: owners[shard] for shard in shards}:
             await self._give(list(wanted), wanted)
 
@@ -120,16 +120,16 @@ class Departures:
         try:
             gone = await self._moves.ask(self._sharing.forget_empty)
         except StoreUnavailable as exc:
-            logger.info("shards of labels stay for now: %s", exc)  # somebody adds many jobs just now
+            logger.info("shards of labels stay for now: %s", exc)  # another node adds many jobs just now
             return
         ours = set(gone).intersection(self._moves.shares.all())
         await self._look_for_jobs(ours)
-        for shard in ours:  # another thread may have added one just then: that one makes the shard anew
+        for shard in ours:  # another thread may have added a job just then, which makes the shard again
             self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
         self.given.update(dict.fromkeys(ours, self._turns()))
 
     def _withhold(self) -> None:
-        """Leave the ticks that are withheld by now, but not for longer if the store keeps us waiting."""
+        """Leave ticks that are withheld now, but not for longer if the store makes us wait."""
         self._leave_ticks(self._portions.withheld())
         if self._portions.are_withheld:
             with suppress(LifecycleError):  # the queue has stopped
@@ -140,26 +140,29 @@ class Departures:
             self._leave_ticks(())
 
     def _leave_ticks(self, of: Iterable[Job]) -> None:
-        """Leave the ticks of these jobs, and no longer of others: those that come due, and those that wait for room."""
+        """Leave the ticks of these jobs, both due ticks and ticks that wait for room. Those of all other jobs start
+        again.
+        """
         jobs = frozenset(of)
         self._core.trust.withhold(jobs)
         self._core.runs.marks.let_stay(lambda job: job in jobs and self._portions.is_idle(job))
 
     def _goes_along(self, job: Job) -> bool:
-        """Whether what goes on of a job may go with it: where that stands says that its ticks are still to come.
+        """Return whether the runs and ticks of a job may go with it: its state tells the next owner.
 
-        Of several it tells the oldest. Whether the next owner makes up for the others too is for their policy to say.
+        Of several ticks the state has only the oldest. The policy of the job says whether the next owner makes up for
+        the others.
         """
         waiting = [(run.due_us, run.attempt) for run in job.runs] + list(job.backlog or ())
         policy, attempts = job.policy, {attempt for _, attempt in waiting}
         if len(waiting) > 1 and (policy.missed is not Missed.ALL or len(waiting) > policy.catch_up or attempts != {1}):
             return False
         if attempts != {1} and job.again is not None:
-            return False  # of one attempt only it can be said
+            return False  # a state has room for one attempt only
         return all(map(_waits, job.runs)) and all(stays_due(job, *each, self._core.timeline) for each in waiting)
 
     def _leave(self, shard: int, jobs: list[Job]) -> None:
-        """Have the jobs of a shard no more: nothing of them goes on, and where they stand is durable."""
+        """Give up the jobs of a shard: none of them runs, and their states are durable."""
         self._moves.shares.give([shard])
         for job in jobs:
             let_go_of(job, self._core.queue)
@@ -176,7 +179,7 @@ class Departures:
             self.given.update(dict.fromkeys(shards, self._turns()))
 
     async def _look_for_jobs(self, shards: Iterable[int]) -> None:
-        """Know which stored jobs are in these shards: those that were known, and what has been entered since."""
+        """Find the stored jobs in these shards: known jobs, and jobs that have been entered since."""
         if not self._leaving.keys() >= set(shards):
             self._leaving, self._newest = {shard: [] for shard in shards}, None
         for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
@@ -187,11 +190,11 @@ class Departures:
                 await checkpoint()
 
     def _jobs_in(self, shard: int) -> list[Job]:
-        """Jobs of the shard that are there by now."""
+        """Return the jobs of the shard that are there now."""
         found = (self._core.jobs.find(id) for id in self._leaving[shard])
         return [job for job in found if job is not None and job.task is not None]
 
 
 def _waits(run: Attempt) -> bool:
-    """Whether a run waits in a line for room, and nobody else accounts for it."""
+    """Return whether a run waits in a line for room, and nothing else accounts for it."""
     return run.started is None and not run.is_held and run.owes is None and run.cause is None

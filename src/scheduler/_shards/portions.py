@@ -1,15 +1,16 @@
-"""Portions: which shards are handed on next, of those that belong to others by right.
+"""Portions: which of the shards that others own by right are handed on next.
 
-Their jobs stand still from the moment at which we let go of them until the next owner has read them. So it is shards of
-which no job runs, not many at a time, and such of which nothing starts in the meantime. Where something always does, as
-with jobs that start each second, that is waited for a few times in vain, and then one goes all the same. Where
-something always runs, as with jobs that start again as soon as they have ended, none can go: then the ticks of a few
-are withheld until what runs has ended, for a moment and no longer. What runs for longer than that is not waited for.
+Their jobs stand still from the moment when we let go of them until the next owner has read them. So a portion has few
+shards, whose jobs do not run, and do not start in the meantime.
 
-Begin and end of a run are durable some commits later, so that moment is the longer the longer a commit takes, and the
-ticks of as many more are withheld: each tick waits for its commit there in any case.
+Jobs that start each second always start in the meantime. After a few attempts in vain such a shard goes all the same.
+Jobs that start again as soon as they have ended always run, so their shards cannot go. Then the ticks of a few are
+withheld until their runs have ended, for a moment and no longer. A run that takes longer is not waited for.
 
-Decides by what it is given; knows no store.
+Begin and end of a run are durable some commits later. So the moment is longer where commits take longer, and more
+shards are withheld. There each tick waits for its commit in any case.
+
+It decides by what it is given; it knows no store.
 """
 
 from __future__ import annotations
@@ -21,39 +22,38 @@ from .._jobs import Attempt, Job
 from ..stores import SHARDS
 
 MOST_JOBS: Final = 500
-"""Jobs that come to one agent together. Where several give at the same time each gives its part of them."""
+"""The most jobs that come to one node together. If several nodes give at the same time, each gives its part of them."""
 
 MOST_SHARDS: Final = 64
-"""Shards that are looked at in one go."""
+"""The most shards in one look."""
 
 MOVES: Final = 0.3
 """Seconds in which a shard should have moved."""
 
 MOST_IN_VAIN: Final = 5
-"""Goes, one after another, in which each shard that was looked at had a job that ran, or was about to start."""
+"""Successive looks in which each shard had a job that ran, or was about to start."""
 
 WITHHELD: Final = 0.5
-"""Seconds for which the ticks of a shard are withheld at most, apart from what is waited for commits."""
+"""The most seconds for which the ticks of a shard are withheld, besides waiting for commits."""
 
 COMMITS: Final = 4
-"""Commits until what has just been started is durable: one that is under way and that of the mark, and after the run
-the same for its end.
+"""Commits until a run that has just begun is durable: two for its mark and two for its end.
+
+Each time one is under way already.
 """
 
 RESTS: Final = 1.0
-"""Seconds from then on for which they are not withheld again, if a job of it runs for longer. Each time that was so
-doubles it.
-"""
+"""Seconds before ticks are withheld again after a run took too long. Each time doubles it."""
 
 LONGEST_REST: Final = 60.0
 
 
 class Portions:
-    """One portion after another. `is_durable`: whether all that is noted of a job stands in the store. `goes_along`:
-    whether what goes on of a job may go with it.
+    """Chooses one portion after another.
 
-    An agent that is stopping begins nothing any more, so whatever can go goes at once. What waited for the end of a run
-    has been left to the next owner by then.
+    `is_durable`: whether all notes about a job stand in the store. `goes_along`: whether the runs and ticks of a job
+    may go with it. A node that is stopping begins nothing more, so every shard that can go goes at once. Its ticks that
+    waited for the end of a run have been left to the next owner before.
     """
 
     def __init__(self, is_durable: Callable[[Job], bool], goes_along: Callable[[Job], bool]) -> None:
@@ -65,19 +65,19 @@ class Portions:
         self.until = 0.0
         """When ticks are withheld no longer, whatever happens."""
         self._rests: dict[int, tuple[float, float]] = {}
-        """Shards of which nothing is withheld until then, and for how many seconds that is."""
+        """Shards whose ticks are not withheld: until when, and for how many seconds."""
 
     @property
     def are_withheld(self) -> bool:
-        """Whether ticks of some jobs are to be left."""
+        """Whether ticks of some jobs should be left."""
         return bool(self._withheld)
 
     def withheld(self) -> Iterator[Job]:
-        """The jobs whose ticks are to be left due, and begin nowhere before the next call of `next`."""
+        """Return the jobs whose ticks should be left due. None of these may begin before the next call of `next`."""
         return (job for jobs in self._withheld.values() for job in jobs)
 
     def give_up(self) -> None:
-        """Nothing is to be handed on any more."""
+        """Forget everything: no shard will be handed on."""
         self._withheld, self._rests, self._in_vain = {}, {}, 0
 
     def all_idle(self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]]) -> dict[int, list[Job]]:
@@ -99,8 +99,9 @@ class Portions:
         *,
         commit_s: float = 0.0,
     ) -> dict[int, list[Job]]:
-        """Choose some of these shards, and return them with their jobs. None of them: look again soon. `givers`: how
-        many agents hand on shards at the moment. `commit_s`: seconds that a commit takes.
+        """Return some of these shards that can go, with their jobs. If it is empty, look again soon.
+
+        `givers`: how many nodes hand on shards at the moment. `commit_s`: seconds that a commit takes.
         """
         if self._withheld:
             return self._next_withheld(wanted, jobs_in, now)
@@ -128,7 +129,7 @@ class Portions:
     def _next_withheld(
         self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]], now: float
     ) -> dict[int, list[Job]]:
-        """Choose those of which nothing runs any more. What runs for too long is waited for no longer."""
+        """Return withheld shards whose jobs run no more. Runs that take too long are waited for no longer."""
         left = {shard: jobs_in(shard) for shard in self._withheld if shard in wanted}
         ready = {shard: jobs for shard, jobs in left.items() if self._can_go(jobs)}
         self._withheld = {shard: jobs for shard, jobs in left.items() if shard not in ready}
@@ -147,19 +148,19 @@ class Portions:
         return all(self.is_idle(job) and self._is_durable(job) for job in jobs)
 
     def is_idle(self, job: Job) -> bool:
-        """Whether nothing of the job goes on, or waits for what goes on."""
+        """Return whether nothing of the job runs, or waits for a run."""
         if job.threads or job.asked:
             return False
         return not (job.runs or job.backlog) or self._goes_along(job)
 
     def _may_end_soon(self, shard: int, jobs: list[Job], now: float) -> bool:
-        """Whether what runs of a shard may end while its ticks are withheld."""
+        """Return whether the runs of a shard may end while its ticks are withheld."""
         if shard in self._rests and now < self._rests[shard][0]:
             return False
         return not any(_has_run_long(run, now) for job in jobs for run in job.runs)
 
     def _takes_long(self, job: Job, now: float) -> bool:
-        """Whether something of the job has gone on for long that waits for no commit."""
+        """Return whether a run of the job takes long, and not because of a commit."""
         if self.is_idle(job):
             return False
         waits = any(run.started is None and not run.is_held for run in job.runs)
@@ -167,7 +168,7 @@ class Portions:
 
 
 class _Portion:
-    """Shards with their jobs, as many as they have together at most; what is put to it once it is full stays out."""
+    """Shards with their jobs, until it is full. Shards that come later stay out."""
 
     def __init__(self, most: int) -> None:
         self.jobs: dict[int, list[Job]] = {}
@@ -179,7 +180,7 @@ class _Portion:
         return self._count >= self._most
 
     def put(self, shard: int, jobs: list[Job]) -> None:
-        """Put a shard to it."""
+        """Put a shard into it, unless it is full."""
         if not self.is_full:
             self.jobs[shard] = jobs
             self._count += len(jobs)
@@ -190,5 +191,5 @@ def _has_run_long(run: Attempt, now: float) -> bool:
 
 
 def _starts(job: Job, before: float) -> bool:
-    """Whether the job stands in the queue for a time before that one."""
+    """Return whether the job stands in the queue for a time before that one."""
     return job.is_waiting and job.due < before

@@ -1,6 +1,6 @@
-"""Unplaced: labels that jobs ask for and that no agent has. It is told once, and once more when an agent has them.
+"""Unplaced: labels that jobs ask for and that no node has. A change is logged once.
 
-Until then these jobs wait, and nothing is wrong with them. Lives on the loop.
+Until a node has them these jobs wait, and nothing is wrong with them. On the loop.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ logger = getLogger(__name__)
 
 
 class Unplaced:
-    """The labels that were missing when the agents were looked at last."""
+    """The labels that were missing at the last look at the nodes."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def look(self, view: View) -> None:
-        """Tell of labels that are missing since, and of those that are not any more."""
+        """Log labels that are missing now, and labels that are there again."""
         if not view.labelled and not self._known:
             return
         asked = {shard.where for shard in view.labelled.values() if not shard.owner}
