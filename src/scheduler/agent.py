@@ -1,7 +1,12 @@
-"""An error for imports of `scheduler.agent`, which has become the package `uptime_agent`."""
+"""Start the agent, as before it became the package `uptime_agent`. An import is refused, and says where things are."""
 
-msg = (
-    "the agent is the package uptime_agent: import uptime_agent.checks in place of scheduler.agent.checks, and "
-    "uptime_agent.testing in place of scheduler.testing.checks"
-)
-raise ImportError(msg, name=__name__)
+import runpy
+
+if __name__ == "__main__":
+    runpy.run_module("uptime_agent", run_name="__main__", alter_sys=True)
+else:
+    msg = (
+        "the agent is the package uptime_agent: import uptime_agent.checks in place of scheduler.agent.checks, and "
+        "uptime_agent.testing in place of scheduler.testing.checks"
+    )
+    raise ImportError(msg, name=__name__)

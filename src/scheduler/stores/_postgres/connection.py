@@ -237,13 +237,22 @@ class Connection(psycopg.Connection[TupleRow]):
         """
         self.silence = 0
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
+        failure: psycopg.Error | None = None
         try:
             with self.pipeline():
-                yield self._begin(agent, isolation, asked)
-                self.end()
+                try:
+                    yield self._begin(agent, isolation, asked)
+                    self.end()
+                except psycopg.Error as error:
+                    failure = error  # psycopg logs a warning if an error leaves a pipeline whose connection broke
         except BaseException:
             self.close()
+            if failure is not None:
+                raise failure from None
             raise
+        if failure is not None:
+            self.close()
+            raise failure
 
     def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
         """Carry out all statements in one transaction, in one round trip. An error closes the connection."""

@@ -209,6 +209,15 @@ def test_a_commit_that_arrives_after_later_ones_writes_nothing(store, postgres_s
     assert [state for page in store.load() for _, state in page] == [StoredState("a", next_us=2)]
 
 
+def test_a_connection_that_breaks_within_a_commit_is_told_by_an_error_alone(store, admin, caplog):
+    """Psycopg logged a warning of its own for each node at each outage."""
+    assert admin("SELECT pg_terminate_backend(%s)", backend_of(store))
+    wait_until(lambda: not admin("SELECT FROM pg_stat_activity WHERE pid = %s", backend_of(store)))
+    with pytest.raises(StoreUnreachable):
+        store.commit(marks(1))
+    assert caplog.records == []
+
+
 def test_a_server_that_does_not_know_the_connection_of_a_commit_gets_it_over_another(store, admin, postgres_schema):
     """A pooler kept the connection while a standby took the place of its server, and had missed the last changes."""
     admin(f"UPDATE {postgres_schema}.agent SET session = 7 RETURNING 1")
