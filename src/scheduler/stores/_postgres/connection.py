@@ -18,6 +18,8 @@ try:
     from psycopg.abc import PQGen
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg.rows import TupleRow
+
+    from .quiet_pipeline import quiet_pipeline
 except ImportError as error:
     msg = f"a PostgresStore needs psycopg 3, which cannot be imported here ({error}): pip install timerqueue[postgres]"
     raise ModuleNotFoundError(msg, name="psycopg") from error
@@ -219,7 +221,7 @@ class Connection(psycopg.Connection[TupleRow]):
         self.silence = 0
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
         try:
-            with self.pipeline():
+            with quiet_pipeline(self):
                 answers = self._begin(agent, isolation, first)
             yield answers
             if self.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
@@ -237,28 +239,18 @@ class Connection(psycopg.Connection[TupleRow]):
         """
         self.silence = 0
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
-        failure: psycopg.Error | None = None
         try:
-            with self.pipeline():
-                try:
-                    yield self._begin(agent, isolation, asked)
-                    self.end()
-                except psycopg.Error as error:
-                    failure = error  # psycopg logs a warning if an error leaves a pipeline whose connection broke
+            with quiet_pipeline(self):
+                yield self._begin(agent, isolation, asked)
+                self.end()
         except BaseException:
             self.close()
-            if failure is not None:
-                raise failure from None
             raise
-        if failure is not None:
-            self.close()
-            raise failure
 
     def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
         """Carry out all statements in one transaction, in one round trip. An error closes the connection."""
         with self.in_one_way_as(agent, asked, isolation) as answers:
-            pass
-        return answers
+            return answers
 
     def _begin(self, agent: str, isolation: sql.SQL, asked: Sequence[Asked]) -> list[Cursor]:
         self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)

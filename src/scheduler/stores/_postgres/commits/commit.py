@@ -14,6 +14,7 @@ from ..._rows import Batch, Execution, Receipt, StoredJob, StoredTick
 from ..connection import BRIEFLY, Connection, psycopg, sql
 from ..execution_statements import ExecutionStatements
 from ..executions import write_executions
+from ..quiet_pipeline import quiet_pipeline
 from ..statements import Statements
 from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, storable, text_array
 
@@ -29,7 +30,7 @@ def write(
     """Carry out the batch of the node with that epoch, in the connection's transaction, and commit."""
     new = _add(connection, statements, batch)
     standing = _standing(connection, statements, batch, new)
-    with connection.pipeline():
+    with quiet_pipeline(connection):
         sent = send(connection, statements, of_executions, batch, epoch, new=new)
         connection.end()
     return sent.receipt(batch, standing)
