@@ -38,6 +38,9 @@ TESTS = {
     f"{STORES}/memory": "test_conformance.py test_memory_store.py",
     f"{STORES}/_shards": "scheduler/shards/test_*.py scheduler/lease/test_*.py test_labels_of_shards.py",
     f"{STORES}/_units": "scheduler/lending/test_*.py test_units_of_agents.py",
+    f"{STORES}/_postgres/visits": "test_audit_from_outside.py test_watchdog_on_servers.py",
+    f"{STORES}/_visit": "test_audit_from_outside.py",
+    f"{STORES}/_postgres/voting": "test_voting.py",
     STORES: "test_conformance.py test_execution_conformance.py test_postgres_*.py test_connections.py test_sharing.py "
     "test_requests.py test_agents_that_share.py test_verbs_elsewhere.py",
 }
