@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from scheduler.stores import LEASE, Sharing, Store, View, shard_of
+from scheduler.stores import LEASE, Store, View, capabilities, shard_of
 from timerqueue import boottime
 
 LOOKS_EVERY: Final = 0.2
@@ -53,5 +53,5 @@ class Duties:
 
 def duties_of(store: Store | None) -> Duties | None:
     """Make the duties of a node. None: its store is not shared, so all duties are its own."""
-    sharing: Sharing | None = getattr(store, "sharing", None)
+    sharing = capabilities(store).sharing
     return None if sharing is None else Duties(lambda: sharing.last)

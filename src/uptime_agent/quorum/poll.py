@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from scheduler import current_run
-from scheduler.stores import Peer, Sharing, Store, View, Voting
+from scheduler.stores import Peer, Store, View, Voting, capabilities
 from timerqueue import Clock
 
 from ..checks import CheckResult, Status
@@ -57,9 +57,9 @@ class Poll:
 
 def poll_of(store: Store | None, clock: Clock) -> Poll | None:
     """Make the polls of a node. None: its store is not shared."""
-    voting: Voting | None = getattr(store, "voting", None)
-    sharing: Sharing | None = getattr(store, "sharing", None)
-    return None if voting is None or sharing is None else Poll(voting, lambda: sharing.last, clock)
+    can = capabilities(store)
+    sharing = can.sharing
+    return None if can.voting is None or sharing is None else Poll(can.voting, lambda: sharing.last, clock)
 
 
 def _named(found: CheckResult | None, peer: Peer) -> CheckResult:

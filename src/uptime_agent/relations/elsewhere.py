@@ -15,7 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from scheduler import record_of
-from scheduler.stores import Store, StoredTick, Voting
+from scheduler.stores import Store, StoredTick, capabilities
 
 from ..targets import Marks, TargetStatus, restore
 
@@ -67,5 +67,5 @@ def unmarked(_name: str) -> Marks:
 
 def elsewhere_of(store: Store | None, clean: Callable[[str], str]) -> Elsewhere | None:
     """Make a node's view of others' targets. None: its store is not shared."""
-    voting: Voting | None = getattr(store, "voting", None)
+    voting = capabilities(store).voting
     return None if voting is None else Elsewhere(voting.latest, clean)
