@@ -75,13 +75,13 @@ async def measure(jobs):
             await until(lambda: answers(queue))
             del audits[:]
             began, cpu = time.monotonic(), time.process_time()
-            await scheduler._memory.audit.audit()
+            await scheduler._memory.membership.audit.audit()
             audited = time.monotonic() - began
             await until(lambda: queue.census(Kind.RUN).total >= jobs)
             put = time.monotonic() - began
             await until(lambda: not elsewhere())
             known, cpu = time.monotonic() - began, time.process_time() - cpu
-            await scheduler._memory.audit.audit()
+            await scheduler._memory.membership.audit.audit()
             there = queue.census(Kind.RUN).total
             scheduler.stop(grace=1)
     return {

@@ -155,11 +155,7 @@ class Lifespan:
 
         group.start_soon(queue_runs, name="scheduler timer queue")
         try:
-            await self._memory.load(first_loaded)
-            if self._memory.shards is not None:
-                group.start_soon(self._memory.shards.run, name="scheduler shards")
-            if self._memory.audit is not None:
-                group.start_soon(self._memory.audit.run, name="scheduler queue audit")
+            await self._memory.load(first_loaded, group)
         except Exception as exc:  # noqa: BLE001 - `raise_failure` raises it, where no group wraps it
             self.failure = self._lifecycle.failure = exc
             self._core.runs.stop_starting()
@@ -184,11 +180,11 @@ class Lifespan:
         """Wait for what runs, then cancel it. Return the ids of the jobs whose runs were cut off."""
         self._core.runs.stop(only_waiting=True)
         grace = self._grace
-        if self._memory is not None and self._memory.shards is not None and grace > SHORT:
+        if self._memory is not None and self._core.jobs.ownership.is_shared and grace > SHORT:
             await self._idle(SHORT)
             grace -= SHORT
             if self._core.runs.active:
-                self._memory.shards.give_away()
+                self._memory.membership.give_away()
         await self._idle(grace)
         cut_off = self._running_ids()
         self._core.runs.stop(only_waiting=False)

@@ -12,7 +12,8 @@ from anyio.abc import TaskGroup
 from schedule import Missed
 from timerqueue import Clock, Lifecycle, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import audit_of, core_of, memory_of, ownership_of, rests_of, store_of, without_store
+from ._assembly import audit_of, core_of, ownership_of, rests_of, store_of
+from ._assembly_store import StoreOptions, with_store, without_store
 from ._control import OnConflict, PartedRegistry, SomeJob, fleet_of
 from ._jobs import (
     Handle as Job,
@@ -107,23 +108,20 @@ class Scheduler(Running):
         self._tasks = Tasks(has_store=store is not None)
         self._registry = PartedRegistry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
         audit_every = audit_of(store, audit)
-        self._memory, self._watchdog = (
-            without_store(self._core, audit_every)
-            if store is None
-            else memory_of(
-                part_of("store", store, "commit", '"sqlite:///jobs.db"'),
-                self._core,
-                self._registry,
-                self._tasks,
+        if store is None:
+            remembering = without_store(self._core, audit_every)
+        else:
+            options = StoreOptions(
+                store=part_of("store", store, "commit", '"sqlite:///jobs.db"'),
+                queue=None if queue is None else part_of("queue", queue, "census", "BeanstalkdQueue(...)"),
                 crash_floor=delay_of("crash_floor", crash_floor),
                 retention=Retention() if retention is None else retention,
                 poll=poll_of("poll", poll),
                 audit=audit_every,
-                queue=None if queue is None else part_of("queue", queue, "census", "BeanstalkdQueue(...)"),
                 of_fleet=sizes.of_fleet,
-                rests=self._rests,
             )
-        )
+            remembering = with_store(options, self._core, self._registry, self._tasks, self._rests)
+        self._memory, self._watchdog, self._units = remembering.memory, remembering.watchdog, remembering.units
         self._policies = Policies()
         self._group: TaskGroup | None = None
         self._life = self._kind_of_life(
@@ -377,7 +375,7 @@ class Scheduler(Running):
         Raises InvalidJob for a size that makes no sense, or if a limit would change between the fleet's and our own.
         """
         size = None if limit is None else limit_of("limit", limit)
-        resize(self._core, self._memory, self._rests, size, sizes_of(limits))
+        resize(self._core, self._units, self._rests, size, sizes_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counts of all jobs together at this moment."""

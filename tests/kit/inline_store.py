@@ -21,4 +21,4 @@ class InlineStore(MemoryStore):
 
 def ask_inline(monkeypatch):
     """Let schedulers ask their stores on the loop, so that nothing waits for a thread."""
-    monkeypatch.setattr("scheduler._assembly.ThreadWriter", lambda _on_loop: InlineWriter())
+    monkeypatch.setattr("scheduler._assembly_store.ThreadWriter", lambda _on_loop: InlineWriter())

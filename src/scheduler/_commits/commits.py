@@ -11,7 +11,7 @@ loop; the store is called by the writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from logging import getLogger
@@ -24,7 +24,6 @@ from .._loop import Core
 from .._plan import AT_ONCE, instant_at
 from .._values import Backoff, Outcome, StoreDown, StoreUp
 from ..stores import (
-    Batch,
     Receipt,
     Retention,
     Store,
@@ -32,10 +31,10 @@ from ..stores import (
     StoredJob,
     StoreError,
     StoreLocked,
-    StoreTakenOver,
     StoreUnreachable,
     Unstorable,
 )
+from .consequences import Consequences
 from .gathering import FULL, Gathering
 from .locked_rows import LockedRows
 from .pruning import Pruning
@@ -65,13 +64,7 @@ PRUNE_EVERY: Final = 5
 
 
 class Commits:
-    """The commits of one scheduler to one store.
-
-    `doubt`: told why the store fails, where agents share it: there a take-over is not the end. `tried`: told the
-    outcome of each commit, None: it got through. `committed`: told of each batch that is durable, and what of it was
-    not carried out. `lost`: told of one that no store can take. `give_way`: called with a row that another agent has
-    added at the same moment as we one, and our OnConflict; it returns what is lost by that.
-    """
+    """The commits of one scheduler to one store. `consequences`: told of each answer, and of failures of the store."""
 
     def __init__(
         self,
@@ -79,12 +72,7 @@ class Commits:
         writer: Writer,
         core: Core,
         retention: Retention,
-        *,
-        doubt: Callable[[StoreError], object] | None = None,
-        tried: Callable[[Exception | None], object] | None = None,
-        committed: Callable[[Batch, Receipt], object] | None = None,
-        lost: Callable[[Batch], object] | None = None,
-        give_way: Callable[[StoredJob, str], Exception | None] | None = None,
+        consequences: Consequences,
     ) -> None:
         self.store = store
         self.writer = writer
@@ -111,11 +99,7 @@ class Commits:
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
-        self._doubt = doubt
-        self._tried = tried
-        self._tell_committed = committed
-        self._tell_lost = lost
-        self._give_way = give_way
+        self._consequences = consequences
         core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
@@ -162,10 +146,7 @@ class Commits:
         if isinstance(error, StoreBusy):
             logger.debug("the store was not asked: %s", error)
         elif isinstance(error, StoreError):
-            if self._doubt is not None:
-                self._doubt(error)
-            is_taken_over = isinstance(error, StoreTakenOver) and self._doubt is None
-            self._is_down(str(error), is_taken_over=is_taken_over)
+            self._is_down(str(error), is_taken_over=self._consequences.failed(error))
         else:
             logger.error("the store failed", exc_info=error)
 
@@ -190,9 +171,8 @@ class Commits:
         sealed = self._journal.taken()
         for receipt in receipts:
             self._look_at_stale(receipt)
-        if self._tell_committed is not None:
-            gone = tuple(gone for receipt in receipts for gone in receipt.gone)
-            self._tell_committed(sealed.batch, Receipt(gone=gone))
+        gone = tuple(gone for receipt in receipts for gone in receipt.gone)
+        self._consequences.committed(sealed.batch, Receipt(gone=gone))
 
     def _ask(self) -> None:
         """Have what is pending sent in the next turn of the loop, with what comes until then."""
@@ -242,8 +222,7 @@ class Commits:
     def _answered(self, receipt: Receipt | None, error: Exception | None) -> None:
         self._is_sending = False
         self._looks = 0
-        if self._tried is not None:
-            self._tried(error)
+        self._consequences.tried(error)
         if error is None and receipt is not None:
             self._committed(receipt)
         elif isinstance(error, StoreLocked) and self._locked_rows.can_be_found and self._is_open:
@@ -280,8 +259,7 @@ class Commits:
                 self._marks.refused(run)  # which may mark it again: it has another fence from then on
         if durable:
             self._marks.committed(durable)
-        if self._tell_committed is not None:
-            self._tell_committed(sealed.batch, receipt)
+        self._consequences.committed(sealed.batch, receipt)
         self._let_stand(receipt.standing, sealed)
         self._tell_flushed(sealed)
         self._pruning.written(sealed.batch, self._sent_at)
@@ -289,7 +267,7 @@ class Commits:
     def _let_stand(self, rows: Sequence[StoredJob], sealed: Sealed) -> None:
         """Have jobs of ours give way whose rows another agent has written first."""
         for row in rows:
-            if self._give_way is not None and (error := self._give_way(row, sealed.batch.added.get(row.id, ""))):
+            if error := self._consequences.give_way(row, sealed.batch.added.get(row.id, "")):
                 self._lost = error
 
     def _look_at_stale(self, receipt: Receipt) -> bool:
@@ -362,8 +340,7 @@ class Commits:
         )
         for run in sealed.runs:
             self._marks.lost(run)
-        if self._tell_lost is not None:
-            self._tell_lost(sealed.batch)
+        self._consequences.lost(sealed.batch)
         self._lost = error
         self._tell_flushed(sealed)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import define
 
 from .._journal import Journal
 from .._placement import is_part
 from ..queues import Delivery, Place, Tick
-from ..stores import Peer, Shares, Sharing
+from ..stores import Peer, Sharing, View
 
 
 class GivenBack(Delivery):
@@ -73,18 +71,28 @@ class Hold:
             self.delivery.done()
 
 
-class Held(Shares):
-    """The jobs that are with us, instead of shards: all others are nobody's, or another agent's."""
+class Held:
+    """The jobs that are with us, by their ids: an Ownership. Changed on the loop; any thread may ask. `sharing`: of a
+    store that others have, too.
+    """
+
+    is_shared = True
+    """Whoever comes first takes a job that stands in the queue."""
+    are_asked = True
+    know_parts = False
 
     def __init__(self, sharing: Sharing | None) -> None:
-        super().__init__(sharing)
+        self._sharing = sharing
         self.by_id: dict[str, Hold] = {}
         self.leaving: dict[str, Hold] = {}
         """Jobs whose release is on its way to the store."""
         self.strays: dict[str, Hold] = {}
         """What was taken, and no job of ours has come of it: the next batch releases it."""
 
-    know_parts = False
+    @property
+    def view(self) -> View | None:
+        """The agents as they were seen last; None: not at all."""
+        return None if self._sharing is None else self._sharing.last
 
     @property
     def know_labels(self) -> bool:
@@ -135,9 +143,8 @@ class Held(Shares):
         """False: what has been taken may be on its way to us at any time."""
         return False
 
-    def give(self, shards: Iterable[int]) -> None:
+    def let_go(self) -> None:
         """Have nothing any more: others have taken us for dead, and may take what we had."""
-        super().give(shards)
         for hold in self._all():
             if hold.delivery is not None:
                 hold.delivery.release()

@@ -48,8 +48,8 @@ class Journal:
         """Runs that we have asked of other agents, by the numbers of the requests."""
         self._timeline = timeline
         self._monotonic = monotonic
-        self._on_change: Callable[[], None] = _nobody
-        self._before_sending: Callable[[Batch], None] | None = None
+        self._on_change: Callable[[], None] = _nothing
+        self._before_sending: Callable[[Batch], None] = _nothing
         self._fence: int | None = None
         self._noted: list[Noted] = []
 
@@ -361,8 +361,7 @@ class Journal:
         """Close a batch of what is pending: from here on it is as it will be sent."""
         self.pending.name_missed(self._next_fence)
         sealed, self.pending = self.pending.seal(self._timeline, self._now_us())
-        if self._before_sending is not None:
-            self._before_sending(sealed.batch)
+        self._before_sending(sealed.batch)
         self.sealed.append(sealed)
 
     def taken(self) -> Sealed:
@@ -396,5 +395,5 @@ class Journal:
         return self._timeline.us(self._monotonic(), steady=False)
 
 
-def _nobody() -> None:
-    """Nobody sends what is noted."""
+def _nothing(*_: object) -> None:
+    """Do nothing: there is no store for what is noted, or no queue that a batch says anything of."""

@@ -8,8 +8,9 @@ Knows no commit, no shard and no driver: rounds go through a writer that it is g
 lives on the loop's thread.
 """
 
+from .borrowing import Borrowing, NoUnits
 from .resizing import resize
 from .sizes import Fleet, Rate, Sizes, fleet, rate, sizes_of
 from .units import Units
 
-__all__ = ["Fleet", "Rate", "Sizes", "Units", "fleet", "rate", "resize", "sizes_of"]
+__all__ = ["Borrowing", "Fleet", "NoUnits", "Rate", "Sizes", "Units", "fleet", "rate", "resize", "sizes_of"]

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from timerqueue import Rests
 
 from .._loop import Core
 from .._values import InvalidJob
+from .borrowing import Borrowing
 from .sizes import Sizes
-from .units import Units
 
 
-class HasUnits(Protocol):
-    """A memory, as far as it borrows units."""
-
-    units: Units | None
-
-
-def resize(core: Core, memory: HasUnits | None, rests: Rests, limit: float | None, sizes: Sizes) -> None:
+def resize(core: Core, units: Borrowing, rests: Rests, limit: float | None, sizes: Sizes) -> None:
     """Change sizes of limits here, and tell the other agents of those that are the fleet's. Any thread.
 
     Raises InvalidJob if a limit would become the fleet's by these sizes, or one on the pace, or would be it no more.
     """
-    units = None if memory is None else memory.units
-    _check_same_fleet(sizes, {} if units is None else units.sizes)
+    _check_same_fleet(sizes, units.sizes)
     _check_same_pace(sizes, rests.seconds)
 
     def act() -> None:
         rests.seconds.update(sizes.windows)
         core.pool.resize(limit, sizes.units)
-        if sizes.of_fleet and units is not None:
+        if sizes.of_fleet:
             units.resize(sizes.of_fleet)
 
     core.loop.call(act)

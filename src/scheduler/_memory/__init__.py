@@ -1,25 +1,13 @@
-"""How jobs become durable, and which part of a store is ours.
+"""How jobs become durable.
 
-Memory opens a store, reads it and closes it. Polling sees what others change, and Shards share a store with other
-agents. It sees everything below, and nothing below sees it.
+Memory opens a store, reads it and closes it. Polling sees what others change. Whether others have the store too is a
+Membership's to know: NoFleet is that of a store which is ours alone. It sees everything below, and nothing below sees
+it.
 """
 
 from .history import Record, record_of
-from .membership import Membership
+from .membership import Membership, Nobody, NoFleet, Others
 from .memory import Memory
 from .polling import Polling
-from .rejoining import Rejoining
-from .requests import Requests
-from .shards import ShardParts, Shards
 
-__all__ = [
-    "Membership",
-    "Memory",
-    "Polling",
-    "Record",
-    "Rejoining",
-    "Requests",
-    "ShardParts",
-    "Shards",
-    "record_of",
-]
+__all__ = ["Membership", "Memory", "NoFleet", "Nobody", "Others", "Polling", "Record", "record_of"]

@@ -1,82 +1,180 @@
-"""Membership: a scheduler with a queue among the agents that share a store. Its jobs come and go by the queue."""
+"""Membership: whether others have the store too, and what follows from that for its beginning, its end and its polls.
+
+    NoFleet             the store is ours alone
+    _fleet.Sharded      several nodes share it: each has the jobs of its shards
+    _fleet.Queued       jobs come out of a queue
+
+Nobody else asks which of them it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from logging import getLogger
-from typing import Final
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from anyio.abc import TaskGroup
 
-from ..stores import StoreError, StoreUnavailable, View
-from .shards import ShardParts, Shards
-
-logger = getLogger(__name__)
-
-FORGETS: Final = 300.0
-"""Seconds from one look for shards that no job asks for any more to the next."""
+from .._commits import Writer
+from .._journal import Noted
+from .._restore import Rows
+from .._values import DispatchStatistics
+from ..stores import Changes, Store, StoredRequest, StoredTick
 
 
-class Membership(Shards):
-    """Our lease, and the burial of agents whose leases have ended: what they had taken may be taken from then on.
+class Membership(Protocol):
+    """The membership of one scheduler among all that have its store."""
 
-    Shards are claimed as by any other agent, so that an agent sees who is there; no job comes or goes with them.
-    On the loop each turn of the lease tells `on_lease` whether it is held, and `on_view` what it has seen, and
-    `on_burial` is called when we have buried somebody.
-    """
+    is_patient: bool
+    """A store that does not answer as we start is asked until it does: others run its jobs meanwhile."""
 
-    leaves_ticks = False
+    reads_beside: bool
+    """Rows are read over connections of their own, which no commit holds up."""
 
-    def __init__(
-        self,
-        parts: ShardParts,
-        *,
-        on_lease: Callable[[bool], object],
-        on_burial: Callable[[], object],
-        on_view: Callable[[View], object],
-    ) -> None:
-        super().__init__(parts)
-        self._tell_lease = on_lease
-        self._tell_burial = on_burial
-        self._tell_view = on_view
-        self._forgot_at = 0.0
+    async def join(self) -> None:
+        """Have what is ours of the store, which is open. Called again if others take it from us before we have read it.
+        Raises StoreError.
+        """
 
-    async def join(self) -> list[int]:
-        """Hold our lease. No job is ours until it comes out of the queue."""
-        await super().join()
-        assert self._view is not None
-        self._tell_view(self._view)
-        return []
+    def rows(self) -> Rows:
+        """All jobs of the store, those first that are ours."""
 
-    async def _follow(self, _group: TaskGroup) -> float | None:
-        self._tell()
-        view = self._view
-        if view is not None and self.lease.is_held():
-            self._core.runs.marks.settled()
-            self._meet(view)
-            self._unplaced.look(view)
-            self._tell_view(view)
-            if view.labelled:
-                await self._forget_empty()
+    def cut_off(self) -> list[StoredTick]:
+        """Ticks of ours that ran when their process died."""
+
+    def owed(self) -> list[StoredTick]:
+        """Ticks of ours that are to be tried again."""
+
+    def begin(self, group: TaskGroup) -> None:
+        """Take part from now on: all that the store holds has been read. What goes on beside it runs in `group`."""
+
+    def hint(self) -> None:
+        """Look around soon: somebody has changed something. Any thread."""
+
+    def give_away(self) -> None:
+        """Have what nothing runs of go to others from now on: we are stopping, and what runs takes long."""
+
+    def end(self) -> None:
+        """Take up nothing more. What is ours stays so until `close`."""
+
+    def close(self) -> None:
+        """Leave, once the last commit is durable: others may have all that was ours. Any thread."""
+
+    def abandon(self) -> None:
+        """Have nothing any more: others have taken the store from us while we joined. Any thread."""
+
+    def queue_statistics(self) -> DispatchStatistics | None:
+        """The dealings with the queue; None: there is none."""
+
+
+class Others(Protocol):
+    """All others that have the store, as far as polls deal with them. On the loop."""
+
+    asker: Writer
+    """By it the store is asked what has been changed."""
+
+    tell_of_news: bool
+    """We are told as soon as there is anything to ask for."""
+
+    def noting(self) -> AbstractContextManager[Noted]:
+        """Know what is written here while the store is asked. Of nothing, where no commit comes in between."""
+
+    def before_poll(self) -> None:
+        """Have the store leave out what we know that others ask of us."""
+
+    def look(self) -> None:
+        """Read what has become of what we have asked of others."""
+
+    def carry_out(self, request: StoredRequest) -> bool:
+        """Do what others ask of a job of ours. False: others have it."""
+
+    def leave(self, requests: list[StoredRequest]) -> None:
+        """See to what is asked of jobs that others have, or nobody. All of it since the last call."""
+
+    def reread(self, job_ids: Collection[str]) -> Changes:
+        """Read these rows once more, in the line of the commits: some were written here while a page was read."""
+
+    def close(self) -> None:
+        """Ask nobody any more. Any thread."""
+
+
+class NoFleet:
+    """The membership of a scheduler that has its store for itself. `hint` polls it soon."""
+
+    is_patient = False
+    reads_beside = False
+
+    def __init__(self, store: Store, hint: Callable[[], object]) -> None:
+        self._store = store
+        self._hint = hint
+
+    async def join(self) -> None:
+        """Do nothing: all is ours."""
+
+    def rows(self) -> Rows:
+        """All jobs of the store."""
+        return self._store.load()
+
+    def cut_off(self) -> list[StoredTick]:
+        """All ticks that ran when their process died."""
+        return self._store.running()
+
+    def owed(self) -> list[StoredTick]:
+        """All ticks that are to be tried again."""
+        return self._store.owed()
+
+    def begin(self, group: TaskGroup) -> None:
+        """Do nothing."""
+
+    def hint(self) -> None:
+        """Poll soon. Any thread."""
+        self._hint()
+
+    def give_away(self) -> None:
+        """Do nothing: nobody is there."""
+
+    def end(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def abandon(self) -> None:
+        """Do nothing."""
+
+    def queue_statistics(self) -> DispatchStatistics | None:
+        """Return None: there is no queue."""
         return None
 
-    async def _forget_empty(self) -> None:
-        """Remove shards of labels that no job asks for any more, now and then. No job of ours goes with them."""
-        now = self._core.monotonic()
-        if now < self._forgot_at + FORGETS:
-            return
-        self._forgot_at = now
-        try:
-            await self._ask(self._sharing.forget_empty)
-        except StoreUnavailable as exc:
-            logger.info("shards of labels stay for now: %s", exc)  # somebody adds many jobs just now
 
-    def _failed(self, error: StoreError) -> None:
-        super()._failed(error)
-        self._core.loop.call_soon(self._tell)
+class Nobody:
+    """No others: people may change rows, and that is all. The store is asked between commits."""
 
-    def _tell(self) -> None:
-        self._tell_lease(self.lease.is_held())
+    tell_of_news = False
 
-    def _buried(self) -> None:
-        self._core.loop.call_soon(self._tell_burial)
+    def __init__(self, writer: Writer) -> None:
+        self.asker = writer
+
+    def noting(self) -> AbstractContextManager[Noted]:
+        """Return what knows of nothing."""
+        return nullcontext(Noted(set(), {}))
+
+    def before_poll(self) -> None:
+        """Do nothing."""
+
+    def look(self) -> None:
+        """Do nothing."""
+
+    def carry_out(self, request: StoredRequest) -> bool:  # noqa: ARG002 - nobody asks for anything
+        """Return True: it is done."""
+        return True
+
+    def leave(self, requests: list[StoredRequest]) -> None:
+        """Do nothing."""
+
+    def reread(self, job_ids: Collection[str]) -> Changes:  # noqa: ARG002 - what is asked between commits is so
+        """Return that nothing else has changed."""
+        return Changes()
+
+    def close(self) -> None:
+        """Do nothing: the writer has its commits to end."""

@@ -9,7 +9,7 @@ polling.py. With a store that waits (`is_immediate` is false) everything that to
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import chain
 from logging import getLogger
@@ -18,43 +18,38 @@ from threading import Event, Lock
 from typing import Final, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from .._commits import Commits, Writer, in_turn
 from .._control import PartedRegistry
-from .._dispatch import Dispatch, QueueAudit
 from .._journal import Flushed, Sealed
-from .._lending import Units
-from .._restore import NOTHING_LOST, Lost, RowParts
+from .._lending import Borrowing
+from .._restore import NOTHING_LOST, Chunk, Lost, RowParts, Rows
 from .._starts import REMOVED
 from .._values import Backoff, DispatchStatistics, DuplicateJob, StoreStatistics
 from ..stores import (
     Batch,
     Opened,
     Receipt,
-    Sharing,
     Store,
-    StoredJob,
     StoredPause,
-    StoredState,
     StoredTick,
     StoreError,
     StoreTakenOver,
     StoreUnavailable,
     Unstorable,
 )
+from .membership import Membership
 from .polling import Polling
-from .shards import Shards
 
 logger = getLogger(__name__)
 
 T = TypeVar("T")
 
-Chunk = list[tuple[StoredJob, StoredState | None]]
-Rows = Iterator[Chunk]
-_Joined = tuple[Opened, list[int], list[StoredPause], list[StoredTick], list[StoredTick]]
-"""The store, our shards of it, its pauses, and ticks of ours: cut off, and owed."""
+_Joined = tuple[Opened, list[StoredPause], list[StoredTick], list[StoredTick]]
+"""The store, its pauses, and ticks of ours: cut off, and owed."""
 
 RETRY: Final = Backoff(0.1, 1.0)
 """How long after a failure a shared store is asked again by an agent that starts."""
@@ -81,18 +76,12 @@ class Memory:
         registry: PartedRegistry,
         commits: Commits,
         polling: Polling,
-        shards: Shards | None = None,
-        sharing: Sharing | None = None,
-        dispatch: Dispatch | None = None,
-        audit: QueueAudit | None = None,
-        units: Units | None = None,
+        membership: Membership,
+        units: Borrowing,
     ) -> None:
         self.store = store
-        self.shards = shards
-        self.dispatch = dispatch
-        self.audit = audit
-        self.units = units
-        self._sharing = sharing
+        self.membership = membership
+        self._units = units
         self.reconciler = rows.reconciler
         self.polling = polling
         self._commits = commits
@@ -108,18 +97,19 @@ class Memory:
         """Held by a thread that is in the store, for `open` and `load`."""
         self._is_given_up = False
 
-    async def load(self, first_loaded: anyio.Event) -> None:
-        """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there.
+    async def load(self, first_loaded: anyio.Event, group: TaskGroup) -> None:
+        """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there. What
+        goes on from then on runs in `group`.
 
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
-        opened, ours, pauses, cut_off, were_owed = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
+        opened, pauses, cut_off, were_owed = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
         self._journal.open(opened.epoch)
         for pause in map(self.intake.pause, pauses):
             if pause is not None:
                 self.reconciler.pause_scope(pause.scope, pause)
         crashes, owed = _by_job(self.intake.ticks(cut_off)), _by_job(self.intake.ticks(were_owed))
-        rows = self._rows(ours)
+        rows = self.membership.rows()
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for number, (raw, state) in enumerate(chunk):
@@ -140,22 +130,21 @@ class Memory:
         self._commits.open(opened.epoch)
         first_loaded.set()
         logger.info("%d jobs are in %r", count, self.store)
-        self._begin()
+        self._begin(group)
 
     async def _join(self) -> _Joined:
         """Open the store, have what is ours of it, and read what is read before its jobs. What others took from us
         meanwhile is opened for anew.
         """
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
-        opened = await self._ask(lambda: self.store.open(now_us, self.hint))
-        ours = [] if self.shards is None else await self.shards.join()
+        opened = await self._ask(lambda: self.store.open(now_us, self.membership.hint))
+        await self.membership.join()
         try:
             pauses = await self._read(self.store.pauses)
-            crashes = await self._read(lambda: self._cut_off(ours))
-            return opened, ours, pauses, crashes, await self._read(lambda: self._owed(ours))
+            crashes = await self._read(self.membership.cut_off)
+            return opened, pauses, crashes, await self._read(self.membership.owed)
         except StoreTakenOver:
-            if self.shards is not None:
-                await self._ask(self.shards.let_go)
+            await self._ask(self.membership.abandon)
             raise
 
     async def _read(self, call: Callable[[], T]) -> T:
@@ -170,7 +159,7 @@ class Memory:
             try:
                 return await ask()
             except troubles as exc:
-                if self._sharing is None or runs.is_on_demand or runs.is_stopping:
+                if not self.membership.is_patient or runs.is_on_demand or runs.is_stopping:
                     raise
                 failures += 1
                 if str(exc) != known:
@@ -178,44 +167,18 @@ class Memory:
                     logger.warning("the store cannot be opened yet, and is asked again and again: %s", exc)
                 await self._core.clock.sleep(RETRY.after(failures))
 
-    def _begin(self) -> None:
+    def _begin(self, group: TaskGroup) -> None:
         """Speak with others from now on: all that the store holds has been read."""
         self._registry.begin_parts(self.polling.poll)
         self.polling.begin()
-        if self.dispatch is not None:
-            self.dispatch.begin()
-        if self.units is not None:
-            self.units.begin()
-
-    def hint(self) -> None:
-        """Look around soon: somebody has changed something. Any thread."""
-        if self.shards is None:
-            self.polling.hint()
-        else:
-            self.shards.hint()  # whose lease says whether there is anything to be asked for
-
-    def _cut_off(self, ours: list[int]) -> list[StoredTick]:
-        if self.dispatch is not None:
-            return []  # each job brings its own when it comes
-        return self.store.running() if self.shards is None else self.shards.cut_off(ours)
-
-    def _owed(self, ours: list[int]) -> list[StoredTick]:
-        if self.dispatch is not None:
-            return []
-        return self.store.owed() if self._sharing is None else self._sharing.owed(ours)
-
-    def _rows(self, ours: list[int]) -> Rows:
-        """The jobs in the store; of a shared one ours first."""
-        if self._sharing is None:
-            return self.store.load()
-        sharing = self._sharing
-        return _ReadAgain(lambda: chain(sharing.load(ours), sharing.load_others(ours)))
+        self.membership.begin(group)
+        self._units.begin()
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
-        """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time;
-        apart from what is shared, which has connections of its own.
+        """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time,
+        unless rows are read over connections of their own.
         """
-        if self.store.is_immediate or not is_running.is_set() or self._sharing is not None:
+        if self.store.is_immediate or not is_running.is_set() or self.membership.reads_beside:
             return await self._read(lambda: next(rows, None))
         return await in_turn(self._writer, lambda: next(rows, None))
 
@@ -256,16 +219,11 @@ class Memory:
 
     def queue_statistics(self) -> DispatchStatistics | None:
         """The dealings with the queue; None: there is none."""
-        return None if self.dispatch is None else self.dispatch.statistics()
+        return self.membership.queue_statistics()
 
     def end(self) -> None:
         """Take up nothing more: what runs has ended, and the last words are about to be said."""
-        if self.audit is not None:
-            self.audit.end()
-        if self.dispatch is not None:
-            self.dispatch.end()
-        if self.shards is not None:
-            self.shards.end()
+        self.membership.end()
 
     async def close(self) -> None:
         """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
@@ -305,18 +263,10 @@ class Memory:
         except StoreError as exc:
             return exc
         finally:
-            if self.dispatch is not None:
-                self.dispatch.close()
-            self._leave()
+            self._units.leave()
+            self.membership.close()
             self.store.close()
         return None
-
-    def _leave(self) -> None:
-        """Say good-bye to the agents that share the store. What cannot be said they notice when our lease has ended."""
-        if self.units is not None:
-            self.units.leave()
-        if self.shards is not None:
-            self.shards.close()
 
     def _commit_last(self, sealed: Sealed) -> list[Receipt]:
         """Commit the last batch; if not as a whole, then what of it can be stored."""
@@ -353,30 +303,6 @@ class Memory:
             finally:
                 if self._is_given_up:
                     self.store.close()
-
-
-class _ReadAgain:
-    """Jobs out of a store, in lists. Where that fails the next list is of all that have not been seen."""
-
-    def __init__(self, load: Callable[[], Rows]) -> None:
-        self._load = load
-        self._rows = load()
-        self._seen: set[str] = set()
-        self._is_anew = False
-
-    def __iter__(self) -> Rows:
-        return self
-
-    def __next__(self) -> Chunk:
-        try:
-            chunk = next(self._rows)
-        except StoreError:
-            self._rows, self._is_anew = self._load(), True
-            raise
-        if self._is_anew:
-            chunk = [each for each in chunk if each[0].id not in self._seen]
-        self._seen.update(row.id for row, _ in chunk)
-        return chunk
 
 
 def _by_job(ticks: Iterable[StoredTick]) -> dict[str, list[StoredTick]]:

@@ -26,12 +26,11 @@ from timerqueue import LifecycleError
 
 from .._commits import Commits, Writer
 from .._journal import Noted
-from .._restore import RowParts
+from .._restore import RowParts, pauses_to_follow
 from .._starts import in_slices
 from ..stores import (
     MOST_REQUESTS,
     Changes,
-    Sharing,
     Store,
     StoreBusy,
     StoredJob,
@@ -39,8 +38,8 @@ from ..stores import (
     StoredRequest,
     StoredState,
 )
-from .requests import Requests, Unheeded
-from .rereading import Rereading, pauses_to_follow
+from .membership import Others
+from .rereading import Rereading
 
 logger = getLogger(__name__)
 
@@ -57,8 +56,7 @@ AGAIN: Final = 1.0
 class Polling:
     """The polling of one store, every `every` seconds. On the loop, but for `hint`.
 
-    `requests`: of a store that is shared, whose `hint` is called when there is news. `beside`: carries out calls of
-    such a store beside its commits. `fetch`: has jobs come to us that stand in a queue, for what is asked of them.
+    `others`: those that have the store too.
     """
 
     def __init__(
@@ -68,11 +66,8 @@ class Polling:
         rows: RowParts,
         *,
         commits: Commits,
+        others: Others,
         every: float,
-        sharing: Sharing | None = None,
-        beside: Writer | None = None,
-        requests: Requests | None = None,
-        fetch: Callable[[list[StoredRequest]], object] | None = None,
     ) -> None:
         self._store = store
         self._writer = writer
@@ -82,14 +77,10 @@ class Polling:
         self._reconciler = rows.reconciler
         self._intake = rows.intake
         self._every = every
-        self._sharing = sharing
-        self._beside = beside
-        self._requests = requests
-        self._fetch = fetch
-        self._unheeded = Unheeded()
+        self._others = others
         self._left: list[StoredRequest] = []
         """Requests for jobs that others have, of the pages that were read."""
-        self._rereading = Rereading(store, beside or writer, core, follow=self._take_up, failed=commits.failed)
+        self._rereading = Rereading(store, others.asker, core, follow=self._take_up, failed=commits.failed)
         self._noting = ExitStack()
         self._reading_again = 0
         """How often rows are being read once more."""
@@ -116,8 +107,7 @@ class Polling:
 
     def close(self) -> None:
         """Ask nobody any more. Any thread."""
-        if self._beside is not None:
-            self._beside.close(0.0, _nothing)
+        self._others.close()
 
     def hint(self) -> None:
         """Ask soon: somebody has changed something. Any thread."""
@@ -127,11 +117,10 @@ class Polling:
         """Ask now, unless an answer is on its way."""
         if self._has_begun and not self._is_asking and not self._is_over and not self._is_following_some:
             self._is_asking = True
-            if self._requests is not None:
-                self._requests.leave_out_begun()
+            self._others.before_poll()
             self._asked_at = self._core.monotonic()
-            noted = None if self._beside is None else self._noting.enter_context(self._journal.noting_rows())
-            (self._beside or self._writer).submit(self._store.changes, partial(self._polled, noted))
+            noted = self._noting.enter_context(self._others.noting())
+            self._others.asker.submit(self._store.changes, partial(self._polled, noted))
 
     @property
     def _is_following_some(self) -> bool:
@@ -144,8 +133,8 @@ class Polling:
             return
         now = self._core.monotonic()
         self._commits.look(now)
-        if self._requests is not None and self._is_told(now):
-            self._requests.look()
+        if self._is_told(now):
+            self._others.look()
         else:
             self.poll()
         with suppress(LifecycleError):
@@ -153,9 +142,10 @@ class Polling:
 
     def _is_told(self, now: float) -> bool:
         """Whether we are told as soon as `every` says that there is anything to ask for."""
-        return self._every >= TOLD and self._commits.trouble is None and now - self._asked_at < LONG
+        is_told = self._others.tell_of_news and self._every >= TOLD
+        return is_told and self._commits.trouble is None and now - self._asked_at < LONG
 
-    def _polled(self, noted: Noted | None, changes: Changes | None, error: Exception | None) -> None:
+    def _polled(self, noted: Noted, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False
         self._noting.close()
         if isinstance(error, StoreBusy):  # by others of us: that says nothing of the server
@@ -164,12 +154,11 @@ class Polling:
         if error is not None:
             self._commits.failed(error)
             return
-        if changes is not None and noted is not None:
+        if changes is not None:
             changes = self._without_what_we_wrote(changes, noted)
         self._commits.answered()
         self._answered_at = self._asked_at
-        if self._requests is not None:
-            self._requests.look()
+        self._others.look()
         self._is_more = changes is not None and changes.is_more
         if changes is None or not (changes or self._left):
             self._have_followed()
@@ -179,15 +168,17 @@ class Polling:
             self._rereading.begin()
             return
         self._take_up(changes)
-        if self._requests is not None:
-            self._carry_out(self._requests, changes.requests)
+        self._carry_out(changes.requests)
 
     def _without_what_we_wrote(self, changes: Changes, noted: Noted) -> Changes:
         """Leave out what was on its way to the store, or was noted here, while others were asked for; read it again."""
-        if jobs := noted.ids.intersection(changes.jobs):
+        jobs, scopes = noted.ids.intersection(changes.jobs), noted.scopes.intersection(changes.pauses)
+        if jobs:
             self._read_again(jobs)
-        if scopes := noted.scopes.intersection(changes.pauses):
+        if scopes:
             self._read_pauses_again()
+        if not (jobs or scopes):
+            return changes
         return evolve(
             changes,
             jobs={id: row for id, row in changes.jobs.items() if id not in jobs},
@@ -199,10 +190,9 @@ class Polling:
         def answered(changes: Changes | None, error: Exception | None) -> None:
             self._have_read_again(partial(self._read_again, jobs), changes, error)
 
-        sharing = self._sharing
-        if sharing is not None and not self._is_over:
+        if not self._is_over:
             self._reading_again += 1
-            self._writer.submit(lambda: sharing.reread(jobs), answered)
+            self._writer.submit(lambda: self._others.reread(jobs), answered)
 
     def _read_pauses_again(self) -> None:
         def answered(pauses: Collection[StoredPause] | None, error: Exception | None) -> None:
@@ -245,20 +235,19 @@ class Polling:
         if not is_going_on:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)
 
-    def _carry_out(self, requests: Requests, asked: Collection[StoredRequest]) -> None:
+    def _carry_out(self, asked: Collection[StoredRequest]) -> None:
         """Do what other agents ask of our jobs, as their rows say that they are by now."""
         unfollowed = self._journal.unfollowed
         for each in asked:
             if each.job_id in unfollowed:
                 self._follow((each.job_id, unfollowed.pop(each.job_id)))
-            if not requests.carry_out(each):
+            if not self._others.carry_out(each):
                 self._left.append(each)
         if len(asked) == MOST_REQUESTS:
             self.poll()  # there may be more
             return
         left, self._left = self._left, []
-        if self._fetch is not None and (still := self._unheeded.still(left)):
-            self._fetch(still)
+        self._others.leave(left)
 
     def _rows_to_follow(self) -> Iterator[tuple[str, StoredJob | None]]:
         """Take the changed rows one after another, those that come meanwhile too."""
@@ -276,7 +265,3 @@ class Polling:
             self._reconciler.change(id, row, None if state is None else self._intake.state(state))
         except Exception:
             logger.exception("the changed row of job %r cannot be followed", id)
-
-
-def _nothing() -> None:
-    """Do nothing: who has called is gone."""

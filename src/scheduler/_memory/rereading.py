@@ -6,7 +6,7 @@ are read in lists, by the writer, between commits. What is put or removed here m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
 from logging import getLogger
@@ -17,27 +17,14 @@ from timerqueue import LifecycleError
 from .._commits import Writer
 from .._journal import Noted
 from .._loop import Core
-from ..stores import Changes, Store, StoredJob, StoredPause, StoredState
+from .._restore import Chunk, Rows, pauses_to_follow
+from ..stores import Changes, Store, StoredPause
 
 logger = getLogger(__name__)
 
-Chunk = list[tuple[StoredJob, StoredState | None]]
-Rows = Iterator[Chunk]
 
 AGAIN: Final = 1.0
 """Seconds after which rows that could not be read are read from their beginning."""
-
-
-def pauses_to_follow(core: Core, pauses: Collection[StoredPause]) -> dict[str, StoredPause | None]:
-    """Each scope that is paused by these rows, or here and not by them. Left out is what was paused or resumed here and
-    is not written yet.
-    """
-    found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in core.pausing.pauses)
-    found |= {pause.scope: pause for pause in pauses}
-    for ours in (*(sealed.batch.pauses for sealed in core.journal.sealed), core.journal.pending.pauses):
-        for scope in ours:
-            found.pop(scope, None)
-    return found
 
 
 class Rereading:

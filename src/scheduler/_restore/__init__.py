@@ -9,17 +9,21 @@ It knows no Store and no thread: rows are handed in. Lives on the loop's thread.
 from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job
 from .elsewhere import leave_to_others, let_go_of
 from .intake import Intake
+from .pauses import pauses_to_follow
 from .reconciler import Reconciler
-from .row_parts import RowParts
+from .row_parts import Chunk, RowParts, Rows
 
 __all__ = [
     "NOTHING_LOST",
+    "Chunk",
     "Crashes",
     "Intake",
     "Lost",
     "Reconciler",
     "RowParts",
+    "Rows",
     "leave_to_others",
     "let_go_of",
     "lost_by_job",
+    "pauses_to_follow",
 ]

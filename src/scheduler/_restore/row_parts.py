@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from attrs import frozen
 
 from .._loop import Core
+from ..stores import StoredJob, StoredState
 from .crashes import Crashes
 from .intake import Intake
 from .reconciler import Reconciler
+
+Chunk = list[tuple[StoredJob, StoredState | None]]
+"""Some jobs as the store has them."""
+
+Rows = Iterator[Chunk]
+"""Jobs as they are read out of a store."""
 
 
 @frozen(eq=False)

@@ -10,7 +10,7 @@ read fails, or is broken off, is unread as a whole, and is begun again. What is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from logging import getLogger
 from typing import Final
 
@@ -22,15 +22,13 @@ from attrs import define, field
 from .._jobs import shard_of_job
 from .._journal import Noted, known_row
 from .._loop import LongWork
-from .._restore import Lost, RowParts, lost_by_job
+from .._restore import Chunk, Lost, RowParts, Rows, lost_by_job
 from .._starts import REMOVED
-from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards, View
+from ..stores import SHARDS, Sharing, StoredState, StoredTick, StoreError, TakenShards, View
 from .moves import Moves
 from .portions import MOST_JOBS
 
 logger = getLogger(__name__)
-Chunk = list[tuple[StoredJob, StoredState | None]]
-Rows = Iterator[Chunk]
 
 MOST_AT_ONCE: Final = 1_000
 """Jobs that are read with the first question: those of shards that are handed on, or the first that start."""

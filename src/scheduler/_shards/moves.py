@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from logging import getLogger
-from typing import TypeVar
-
-import anyio
-from anyio.to_thread import run_sync
+from typing import Protocol, TypeVar
 
 from .._loop import Core
 from .._plan import instant_at
@@ -18,17 +15,20 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 
-class Moves:
-    """The moves of one scheduler's shards."""
+class Ask(Protocol):
+    """Asks the store in a thread, over connections that no commit holds up. One question at a time."""
 
-    def __init__(self, core: Core, shares: Shares) -> None:
+    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]:
+        """Return what the call returns, or raise what it raises."""
+
+
+class Moves:
+    """The moves of one scheduler's shards. `ask`: has the store asked."""
+
+    def __init__(self, core: Core, shares: Shares, ask: Ask) -> None:
         self._core = core
         self.shares = shares
-        self._one_at_a_time = anyio.CapacityLimiter(1)
-
-    async def ask(self, call: Callable[[], T]) -> T:
-        """Ask the store in a thread, over connections that no commit holds up. One question at a time."""
-        return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
+        self.ask = ask
 
     def tell(self, began: float, jobs: int, *, taken: int = 0, given: int = 0) -> None:
         """Tell of shards that have come or gone with so many jobs, since that monotonic time."""

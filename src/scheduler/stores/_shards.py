@@ -196,6 +196,10 @@ class Shares:
             else:
                 self._labelled.discard(shard)
 
+    def let_go(self) -> None:
+        """Have nothing any more: others have taken us for dead, and what we had."""
+        self.give(self.all())
+
     def is_idle(self) -> bool:
         """Whether no shard is ours."""
         return not any(self._ours) and not self._labelled

@@ -31,7 +31,7 @@ class World:
         async with s:
             await self.clock.travel(1)
             s.listen(self.events, AuditStarted, AuditEnded)
-            self.audit_once = s._memory.audit.audit
+            self.audit_once = s._memory.membership.audit.audit
             yield s
             s.stop(grace=0)
 
@@ -159,7 +159,7 @@ async def test_nothing_is_asked_of_the_queue_while_nothing_is_overdue(world, mon
     """One statement every few seconds is all that the look for it costs."""
     async with world.scheduler() as s:
         await add(s, world, "a", "b")
-        asked, executions = [], type(s._memory.dispatch.executions)
+        asked, executions = [], type(s._memory.membership.dispatch.executions)
         waiting = executions.waiting
         monkeypatch.setattr(executions, "waiting", lambda *a, **o: asked.append(a) or waiting(*a, **o))
         monkeypatch.setattr(type(world.queue), "look", lambda *_: 1 / 0)
@@ -174,7 +174,7 @@ async def test_an_audit_follows_a_burial_within_seconds(world):
         world.unplan("a")
         await world.clock.travel(3)
         assert world.live() == []
-        s._memory.audit.hint()
+        s._memory.membership.audit.hint()
         await world.clock.travel(3)
         assert world.live() == [("a", SCHEDULED)]
 
@@ -210,7 +210,7 @@ async def test_what_arrives_during_an_audit_is_not_put_again_by_it(world):
         await add(s, world, "a")
         (row,) = world.store.executions.of_job("a")
         world.queue._entries.clear()
-        puts = s._memory.dispatch.puts
+        puts = s._memory.membership.dispatch.puts
         with puts.reading():
             with puts.reading():
                 puts.put([(Tick(row.job_id, row.due_us), None)])
@@ -258,7 +258,7 @@ async def test_a_busy_lock_is_told(world, monkeypatch):
     """Somebody else is at every part. There is a next audit all the same."""
     async with world.scheduler() as s:
         await add(s, world, "a")
-        executions = s._memory.dispatch.executions
+        executions = s._memory.membership.dispatch.executions
         monkeypatch.setattr(type(executions), "audit", lambda *_, **__: None)
         audit = await world.audit()
         assert (audit.has_lock, audit.jobs) == (False, 0)
@@ -277,7 +277,7 @@ async def test_a_trouble_is_told_and_the_next_audit_comes(world, monkeypatch, tr
         def fail(*_args, **_kwargs):
             raise trouble
 
-        broken = type(s._memory.dispatch.executions), "audit"
+        broken = type(s._memory.membership.dispatch.executions), "audit"
         if isinstance(trouble, QueueUnavailable):
             broken = type(world.queue), "instance"
         with monkeypatch.context() as patch:

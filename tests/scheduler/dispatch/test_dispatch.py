@@ -173,7 +173,7 @@ async def test_what_comes_out_during_a_long_run_is_not_asked_of_the_store(agents
     async with agents.one() as s:
         s.add("work", "@every 10s", id="job")
         await clock.travel(11)
-        asked, executions = [], type(s._memory.dispatch.executions)
+        asked, executions = [], type(s._memory.membership.dispatch.executions)
         take = executions.take
         monkeypatch.setattr(executions, "take", lambda self, ticks: asked.append(ticks) or take(self, ticks))
         await clock.travel(80)
@@ -410,7 +410,7 @@ async def test_a_new_job_that_is_at_work_stands_in_no_queue_yet(agents, clock):
         s.add("work", "@every 10s", id="job", start="now")
         await clock.travel(1)
         assert (len(agents.begun), agents.live()) == (1, [])
-        await s._memory.audit.audit()  # which finds a job without one
+        await s._memory.membership.audit.audit()  # which finds a job without one
         await clock.travel(120)
         gaps = {round(b - a) for a, b in zip(agents.begun, agents.begun[1:], strict=False)}
         assert min(gaps) > 25, "two at once"

@@ -60,7 +60,7 @@ async def queued(fleet):
         await a.flush()
         await until(lambda: fleet.live() and is_settled(fleet) and any(job.id == "job" for job in b.jobs()))
         yield b, b.get("job")
-        await until(lambda: b._memory.dispatch.queue.census(Kind.RUN).total == 1)
+        await until(lambda: b._memory.membership.dispatch.queue.census(Kind.RUN).total == 1)
         fleet.check()
 
 
@@ -85,7 +85,7 @@ async def test_any_agent_is_asked_for_a_job_that_stands_in_the_queue(fleet):
 async def test_what_was_asked_of_a_job_in_the_queue_is_done_though_the_asker_is_gone(fleet):
     """It is a row, and whoever has the job's shard finds it."""
     async with queued(fleet) as (s, job):
-        s._memory.dispatch.fetching.fetch = lambda requests: None
+        s._memory.membership.dispatch.fetching.fetch = lambda requests: None
         job.run_now()
         await s.flush()
         await until(lambda: len(fleet.runs) == 1)
@@ -113,15 +113,15 @@ async def test_a_server_that_loses_everything_has_all_again_after_one_audit(flee
         for number in range(200):
             a.add("work", "@every 1h", id=f"job-{number}")
         await a.flush()
-        queue = a._memory.dispatch.queue
+        queue = a._memory.membership.dispatch.queue
         await until(lambda: queue.census(Kind.RUN).total == 200 and is_settled(fleet))
         broker.restart(log=False)
         assert queue.census(Kind.RUN).total == 0
-        await a._memory.audit.audit()
+        await a._memory.membership.audit.audit()
         await until(lambda: queue.census(Kind.RUN).total >= 199)  # one may have been due just now
         live = fleet.live()
         assert len({row.job_id for row in live}) == len(live) >= 199
-        await a._memory.audit.audit()
+        await a._memory.membership.audit.audit()
         assert queue.census(Kind.RUN).total <= 200
 
 
@@ -178,8 +178,8 @@ async def test_a_server_whose_disk_is_full_makes_nothing_late(fleet, broker):
             before = len(fleet.runs)
             await until(lambda: len(fleet.runs) >= before + 30)
             assert list(a.statistics().queue.refused) == ["the server has no room, in memory or on its disk"]
-        placed = a._memory.dispatch.queue.statistics().placed
-        await until(lambda: a._memory.dispatch.queue.statistics().placed > placed)
+        placed = a._memory.membership.dispatch.queue.statistics().placed
+        await until(lambda: a._memory.membership.dispatch.queue.statistics().placed > placed)
         before = len(fleet.runs)
         await until(lambda: len(fleet.runs) >= before + 20)
         fleet.check()
@@ -219,16 +219,18 @@ async def test_a_server_that_is_killed_within_a_put_has_all_again_after_one_audi
         return exchange(self, commands)
 
     async with fleet.agent("a") as a:
-        await until(lambda: a._memory.dispatch.queue.census(Kind.RUN).total == 0)
+        await until(lambda: a._memory.membership.dispatch.queue.census(Kind.RUN).total == 0)
         monkeypatch.setattr(connection.Connection, "exchange", killing)
         for number in range(250):
             a.add("work", "@every 1d", id=f"job-{number}", start=datetime.now(UTC) + timedelta(hours=1))
         await a.flush()
         await until(lambda: len(fleet.live()) == 250)
-        await until(lambda: answers(a._memory.dispatch.queue))
-        await until(lambda: not a._memory.dispatch.puts._on_way)  # an audit leaves alone what has not arrived yet
-        await a._memory.audit.audit()
-        queue = a._memory.dispatch.queue
+        await until(lambda: answers(a._memory.membership.dispatch.queue))
+        await until(
+            lambda: not a._memory.membership.dispatch.puts._on_way
+        )  # an audit leaves alone what has not arrived yet
+        await a._memory.membership.audit.audit()
+        queue = a._memory.membership.dispatch.queue
 
         def stand():
             places = [(Tick(row.job_id, row.due_us), Place(row.instance, row.number)) for row in fleet.live()]
@@ -262,7 +264,7 @@ async def test_a_step_of_the_server_s_clock_lets_nothing_begin_early(fleet, brok
             a.add("work", "@every 1s", id=f"job-{number}")
         await until(lambda: len(fleet.runs) >= 20)
         broker.step(step)
-        await a._memory.audit.audit()
+        await a._memory.membership.audit.audit()
         before = len(fleet.runs)
         await until(lambda: len(fleet.runs) >= before + 60)
         fleet.check()

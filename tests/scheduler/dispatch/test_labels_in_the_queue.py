@@ -62,7 +62,7 @@ async def apart(fleet):
 
 async def test_labels_that_no_job_asks_for_any_more_leave_nothing(fleet, monkeypatch):
     """Their shards stood in the table for ever, and each agent read them at each renewal. All else goes on."""
-    monkeypatch.setattr("scheduler._memory.membership.FORGETS", 0.0, raising=False)
+    monkeypatch.setattr("scheduler._fleet.queued.FORGETS", 0.0, raising=False)
     count = "SELECT count(*) FROM labelled_shard"
     async with fleet.agent("eu", labels=EU) as s:
         add(s, ["stays"], None)
@@ -103,8 +103,8 @@ async def test_jobs_that_nobody_may_have_wait_and_say_so(fleet, caplog):
         await until(lambda: "no agent has region=eu: jobs for such agents wait" in caplog.text)
         await until(lambda: len(fleet.live()) == 2 and is_settled(fleet))
         assert PostgresStore(fleet.dsn, schema=fleet.schema).fleet().waiting == {IN_EU: 2}
-        assert us._memory.dispatch.queue.census(Kind.RUN).total == 2
-        await us._memory.audit.audit()
+        assert us._memory.membership.dispatch.queue.census(Kind.RUN).total == 2
+        await us._memory.membership.audit.audit()
         await until(lambda: min(row.due_us for row in fleet.live()) < SystemClock().wall() * 1e6)
         assert fleet.runs == []
         async with fleet.agent("eu", labels=EU):
@@ -138,7 +138,7 @@ async def test_a_job_that_is_replaced_goes_to_others(fleet):
         answer = await eu.get("job").run_now()
         assert (answer.outcome, ran(fleet, "us"), ran(fleet, "eu")) == (Outcome.SUCCEEDED, {"job"}, set())
         await until(lambda: [row.due_us for row in fleet.live()] == [round(at.timestamp() * 1e6)])
-        await eu._memory.audit.audit()
+        await eu._memory.membership.audit.audit()
         await until(lambda: is_settled(fleet) and stands_for(fleet, eu, "region=us"))
         with pytest.raises(InvalidJob, match="keeps its where"):
             eu.get("job").update(where=IN_EU)
@@ -148,7 +148,7 @@ def stands_for(fleet, s, where):
     """Tell whether the one execution stands with those that have these labels."""
     (row,) = fleet.live()
     tick = Tick(row.job_id, row.due_us, where=where)
-    (position,) = s._memory.dispatch.queue.look([(tick, Place(row.instance, row.number))])
+    (position,) = s._memory.membership.dispatch.queue.look([(tick, Place(row.instance, row.number))])
     return position is not None and not position.is_astray
 
 
@@ -162,7 +162,7 @@ async def add_for_others(fleet, us):
 async def is_sent_on(fleet, us):
     """Put its execution where ours are too, and wait until we have sent it on."""
     (row,) = fleet.live()
-    us._memory.dispatch.queue.put([Tick(row.job_id, row.due_us)])
+    us._memory.membership.dispatch.queue.put([Tick(row.job_id, row.due_us)])
     await until(lambda: us.statistics().queue.dropped.get("sent on"))
 
 
@@ -182,7 +182,7 @@ async def test_what_was_taken_for_ours_is_sent_on_when_its_row_has_come(fleet):
     """The row says for whom a job is, whatever this agent knows of it."""
     async with fleet.agent("us", labels=US) as us:
         await add_for_others(fleet, us)
-        us._memory.dispatch.fitting.is_for_us = lambda job_id: True
+        us._memory.membership.dispatch.fitting.is_for_us = lambda job_id: True
         await is_sent_on(fleet, us)
         assert (fleet.runs, us.statistics().queue.held) == ([], 0)
         async with fleet.agent("eu", labels=EU):
@@ -197,12 +197,12 @@ async def test_an_audit_moves_what_stands_with_others_than_its_own(fleet):
         add(us, ["job"], every="@every 1h")
         await us.flush()
         await until(lambda: fleet.live() and is_settled(fleet))
-        queue, (row,) = us._memory.dispatch.queue, fleet.live()
+        queue, (row,) = us._memory.membership.dispatch.queue, fleet.live()
         (place,) = queue.put([Tick(row.job_id, row.due_us)])
         fleet.ask("UPDATE execution SET number = %s RETURNING 1", place.number)
         for_eu = Tick(row.job_id, row.due_us, where=IN_EU)
         assert queue.look([(for_eu, place)])[0].is_astray
-        assert await us._memory.audit.audit() == 1
+        assert await us._memory.membership.audit.audit() == 1
         await until(lambda: (new := fleet.live()[0]).status == SCHEDULED and new.number != place.number)
         assert queue.look([(for_eu, place)]) == [None]
         (place,) = queue.put([Tick(row.job_id, row.due_us)])
@@ -219,14 +219,14 @@ async def test_a_server_that_loses_everything_has_all_again_where_it_belongs(fle
     async with apart(fleet) as (us, eu):
         add(us, [f"job-{number}" for number in range(20)], every="@every 1h")
         await us.flush()
-        queue = us._memory.dispatch.queue
+        queue = us._memory.membership.dispatch.queue
         await until(lambda: queue.census(Kind.RUN).total == 20 and is_settled(fleet))
         broker.restart(log=False)
         assert queue.census(Kind.RUN).total == 0
-        await us._memory.audit.audit()
+        await us._memory.membership.audit.audit()
         await until(lambda: queue.census(Kind.RUN).total >= 19)
         await until(lambda: is_settled(fleet))
-        assert await us._memory.audit.audit() == 0
+        assert await us._memory.membership.audit.audit() == 0
         assert eu.statistics().queue.dropped.get("sent on", 0) == 0
 
 

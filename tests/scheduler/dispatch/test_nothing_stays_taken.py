@@ -149,7 +149,7 @@ async def test_an_error_while_a_job_is_taken_costs_no_other_anything(world, monk
         for number in range(20):
             s.add("note", "@every 10s", id=f"job-{number}")
         await world.until(lambda: len(set(begun)) == 20)
-        raised = fail_once_while_taking(monkeypatch, s._memory.dispatch.taking, part, method)
+        raised = fail_once_while_taking(monkeypatch, s._memory.membership.dispatch.taking, part, method)
         await world.until(lambda: raised)
         for _ in range(2):
             del begun[:]
@@ -192,14 +192,14 @@ async def test_an_error_while_a_job_is_fetched_costs_no_other_anything(world, mo
         s.register("note", lambda: begun.append(current_run().job_id))
         jobs = [s.add("note", "@every 1h", id=f"job-{number}") for number in range(3)]
         await world.until(lambda: all(world.statuses(job.id) == [SCHEDULED] and job.is_elsewhere for job in jobs))
-        errors, take_over = [ZeroDivisionError()], s._memory.dispatch.fetching._reconciler.take_over
+        errors, take_over = [ZeroDivisionError()], s._memory.membership.dispatch.fetching._reconciler.take_over
 
         def fail_once(*args):
             if errors:
                 raise errors.pop()
             take_over(*args)
 
-        monkeypatch.setattr(s._memory.dispatch.fetching._reconciler, "take_over", fail_once)
+        monkeypatch.setattr(s._memory.membership.dispatch.fetching._reconciler, "take_over", fail_once)
         for job in jobs:
             job.run_now()
         await world.until(lambda: begun)

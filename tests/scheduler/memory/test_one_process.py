@@ -212,7 +212,7 @@ class Life:
         logger.addHandler(self.errors)
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("scheduler._assembly.InlineWriter", self._writer)
+                patch.setattr("scheduler._assembly_store.InlineWriter", self._writer)
                 yield
         finally:
             logger.removeHandler(self.errors)

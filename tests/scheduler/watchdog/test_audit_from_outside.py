@@ -236,14 +236,14 @@ async def test_what_a_queue_has_lost_stands_in_it_again(place, broker, is_beside
     """Each job has exactly one start there afterwards: beside an agent, and where none is any more."""
     async with place.agent(queue=a_queue(broker)) as s:
         await add(s, *IDS)
-        queue = s._memory.dispatch.queue
+        queue = s._memory.membership.dispatch.queue
         await until(lambda: queue.census(Kind.RUN).total == 40)
         place.execute("UPDATE execution SET made_us = 0")
         with pytest.raises(ValueError, match="jobs of this store stand in a queue"):
             await place.audit()
         if is_beside:
             await until(lambda: place.scheduled() == 40)
-            await s._memory.audit.audit()  # so that the one at its beginning is over
+            await s._memory.membership.audit.audit()  # so that the one at its beginning is over
             await check_lost(place, broker)
     if not is_beside:
         await check_lost(place, broker)
@@ -267,14 +267,14 @@ async def test_what_others_have_buried_stands_in_the_queue_again(place, broker, 
     async with place.agent(queue=a_queue(broker, reservers=0)) as s:
         await add(s, *IDS)
         await until(lambda: place.scheduled() == 40)
-        await s._memory.audit.audit()  # so that the one at its beginning is over
+        await s._memory.membership.audit.audit()  # so that the one at its beginning is over
         with Client(str(broker.path), use="timerqueue") as other:
             numbers = [number for (number,) in place.execute("SELECT number FROM execution").fetchall()]
             for number in (*numbers, other.put("theirs")):
                 other.bury(other.reserve_job(number))
             assert other.stats_tube("timerqueue")["current-jobs-buried"] == 41
             if by_an_agent:
-                assert await s._memory.audit.audit() == 40
+                assert await s._memory.membership.audit.audit() == 40
             else:
                 found = await place.audit(a_queue(broker, reservers=0))
                 assert (found.requeued, found.mended, found.left) == (40, 40, 0)

@@ -57,12 +57,12 @@ class World(QueuedFleet):
             s.add("work", schedule, id=id)
         await s.flush()
         await until(lambda: self.is_whole(s))
-        await s._memory.audit.audit()  # the one at the beginning is over
+        await s._memory.membership.audit.audit()  # the one at the beginning is over
 
     def is_whole(self, s):
         """Whether each job has its start, in the store and in the server, apart from what is with an agent just now."""
         there = set(IDS) & {row.job_id for row in self.live() if row.status == SCHEDULED}
-        return len(IDS) - 1 <= min(len(there), s._memory.dispatch.queue.census(Kind.RUN).total)
+        return len(IDS) - 1 <= min(len(there), s._memory.membership.dispatch.queue.census(Kind.RUN).total)
 
     def check(self):
         super().check()
@@ -84,7 +84,7 @@ def often(monkeypatch):
 def standing(s):
     """Count what stands in the server; nothing while that cannot be reached."""
     with suppress(QueueUnavailable):
-        return s._memory.dispatch.queue.census(Kind.RUN).total
+        return s._memory.membership.dispatch.queue.census(Kind.RUN).total
     return 0
 
 
@@ -158,16 +158,16 @@ async def test_two_watchdogs_at_once_give_each_job_one_start(world, broker):
     async with world.agent("one") as one, world.agent("two") as two:
         await world.add(one)
         await until(lambda: len(two.jobs()) == len(IDS))
-        await two._memory.audit.audit()
+        await two._memory.membership.audit.audit()
         world.ask("DELETE FROM execution RETURNING job_id")
         broker.restart(log=False)
         async with anyio.create_task_group() as group:
-            group.start_soon(one._memory.audit.audit)
-            group.start_soon(two._memory.audit.audit)
+            group.start_soon(one._memory.membership.audit.audit)
+            group.start_soon(two._memory.membership.audit.audit)
         planned = [s.audits[-1].planned for s in (one, two)]
         assert sum(planned) == len(IDS)
         await until(lambda: world.is_whole(one))
-        assert one._memory.dispatch.queue.census(Kind.RUN).total == len(IDS)
+        assert one._memory.membership.dispatch.queue.census(Kind.RUN).total == len(IDS)
         world.check()
 
 
@@ -182,9 +182,9 @@ async def test_a_pass_that_takes_longer_than_ttr_and_lease_is_one_pass(world, po
             epoch, before = slow._memory.store.epoch, len(world.runs)
             proxy.delay(0.025)
             async with anyio.create_task_group() as group:
-                group.start_soon(slow._memory.audit.audit)
+                group.start_soon(slow._memory.membership.audit.audit)
                 await checkpoint()  # it has begun
-                await quick._memory.audit.audit()
+                await quick._memory.membership.audit.audit()
             proxy.pass_on()
             await until(lambda: len(world.runs) > before + 5)
             long, short = slow.audits[-1], quick.audits[-1]
@@ -199,7 +199,7 @@ class At:
     """Something that happens just before an audit comes to one of its parts, once."""
 
     def __init__(self, monkeypatch, s, part, act):
-        kind = type(s._memory.dispatch.executions)
+        kind = type(s._memory.membership.dispatch.executions)
         audit = kind.audit
 
         def troubled(executions, number, **asked):
@@ -220,7 +220,7 @@ async def test_postgres_is_restarted_in_the_middle_of_a_pass(world, postgres_ser
         world.ask("DELETE FROM execution RETURNING job_id")
         At(monkeypatch, s, PARTS // 2, lambda: postgres_server.restart(how))
         with pytest.raises(StoreUnavailable):
-            await s._memory.audit.audit()
+            await s._memory.membership.audit.audit()
         assert s.audits[-1].trouble
         assert 0 < len(world.live()) < len(IDS)
         await until_audited(s)
@@ -232,7 +232,7 @@ async def until_audited(s):
     """Audit until it works: the first connection after a restart finds out that there was one."""
     while True:
         try:
-            return await s._memory.audit.audit()
+            return await s._memory.membership.audit.audit()
         except (StoreUnavailable, QueueUnavailable):
             await anyio.sleep(0.05)
 
@@ -245,9 +245,9 @@ async def test_beanstalkd_is_restarted_in_the_middle_of_a_pass(world, broker, mo
         At(monkeypatch, s, PARTS // 2, lambda: broker.restart(log=log))
         for _ in range(2):
             with suppress(QueueUnavailable):
-                await s._memory.audit.audit()
+                await s._memory.membership.audit.audit()
         await until(lambda: world.is_whole(s))
-        assert s._memory.dispatch.queue.census(Kind.RUN).total <= len(IDS)
+        assert s._memory.membership.dispatch.queue.census(Kind.RUN).total <= len(IDS)
         world.check()
 
 
@@ -265,8 +265,8 @@ def edit(s):
 async def check_edited(world, s, kept=0):
     """Each start follows from what the rows say by now, and stands in the server. `kept`: others that may be there."""
     await until(lambda: world.schedules() == EDITED)
-    await s._memory.audit.audit()
-    await until(lambda: 0 <= s._memory.dispatch.queue.census(Kind.RUN).total - len(EDITED) <= kept)
+    await s._memory.membership.audit.audit()
+    await until(lambda: 0 <= s._memory.membership.dispatch.queue.census(Kind.RUN).total - len(EDITED) <= kept)
     world.check()
 
 

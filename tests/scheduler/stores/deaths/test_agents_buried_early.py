@@ -81,6 +81,6 @@ async def test_what_another_agent_has_by_then_is_not_ours(doomed, agent):
     s = Scheduler(store=Troubled(doomed.store, "pauses", bury, sharing=doomed.store.sharing), poll="50ms")
     with anyio.fail_after(PATIENCE):
         async with s:
-            assert s._memory.shards._shares.all() == []
-            assert s._memory.shards._view.me == doomed.store.epoch
+            assert s._memory.membership._shares.all() == []
+            assert s._memory.membership.node._view.me == doomed.store.epoch
             s.stop(grace=0)

@@ -63,7 +63,7 @@ async def test_an_agent_whose_connection_broke_asks_whether_it_is_still_there_be
     agent = Agent(store, ticks)
     async with agent.scheduler as s:
         await until(lambda: len(ticks) > JOBS)
-        belief = s._memory.shards.lease._belief
+        belief = s._memory.membership.node.lease._belief
         with connect(postgres_server.dsn, autocommit=True) as hand:
             hand.execute("SELECT pg_terminate_backend(%s)", [store._commits.connection.info.backend_pid])
         await until(lambda: belief.doubts)
@@ -143,7 +143,7 @@ async def test_what_is_marked_and_waits_for_room_does_not_begin_after_the_connec
             await until(lambda: run.is_marked)
             proxy.refuse()
             bury("one")
-            await until(lambda: not s._memory.shards.lease.is_sure())
+            await until(lambda: not s._memory.membership.node.lease.is_sure())
             may_end.set()
             await until(lambda: [each.job_id for each in events if isinstance(each, RunEnded)] == [other.id])
             await settle()

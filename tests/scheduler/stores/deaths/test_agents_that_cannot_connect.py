@@ -16,7 +16,7 @@ from proxy import Proxy
 from schedule import Every
 from scheduler import AgentLost, Scheduler, current_run
 from scheduler._commits import commits
-from scheduler._memory import shards
+from scheduler._fleet import node
 from scheduler._values import Backoff
 from scheduler.stores import StoreUnavailable, StoreUnreachable
 
@@ -87,15 +87,15 @@ def members(postgres_server, postgres_schema):
 @pytest.fixture
 def soon(monkeypatch):
     """Let an agent let go of all soon after a way of its own is closed."""
-    monkeypatch.setattr(shards, "UNSETTLED_AFTER", 0.1)
-    monkeypatch.setattr(shards, "RESIGNS_AFTER", 0.2)
+    monkeypatch.setattr(node, "UNSETTLED_AFTER", 0.1)
+    monkeypatch.setattr(node, "RESIGNS_AFTER", 0.2)
 
 
 @pytest.fixture
 def never_resigning(monkeypatch):
     """Let an agent whose way is closed give away what it can, and no more."""
-    monkeypatch.setattr(shards, "UNSETTLED_AFTER", 0.1)
-    monkeypatch.setattr(shards, "RESIGNS_AFTER", math.inf)
+    monkeypatch.setattr(node, "UNSETTLED_AFTER", 0.1)
+    monkeypatch.setattr(node, "RESIGNS_AFTER", math.inf)
 
 
 async def test_the_jobs_of_an_agent_that_cannot_commit_run_elsewhere_until_it_can(members, soon):
@@ -162,7 +162,7 @@ async def test_an_agent_that_is_alone_keeps_trying(members, soon):
         members.add_jobs(one)
         await members.share("one")
         members.close_way(one._memory.store._commits.connection)
-        await until(lambda: one._memory.shards.ways.closed_for() > 3 * shards.RESIGNS_AFTER)
+        await until(lambda: one._memory.membership.node.ways.closed_for() > 3 * node.RESIGNS_AFTER)
         members.proxy.pass_on()
         await members.run_all("one")
         await until(lambda: members.unsettled() == set())
@@ -173,14 +173,14 @@ async def test_an_agent_that_is_alone_keeps_trying(members, soon):
 async def test_where_all_agents_are_unsettled_none_lets_go(members, never_resigning, monkeypatch):
     """Each of them keeps trying: there is nobody who could do it instead."""
     async with members.member("one") as one, members.member("two") as two:
-        ways = [each._memory.shards.ways for each in (one, two)]
+        ways = [each._memory.membership.node.ways for each in (one, two)]
         await until(lambda: members.unsettled() == set() and len(members.shards()) == len(ways))
         for each in ways:  # there are no jobs, so no commit opens it
             each.tried("commits", StoreUnreachable("no connection"))
         views = [each._memory.store.sharing for each in (one, two)]
         await until(lambda: all(peer.is_unsettled for each in views for peer in each.last.peers))
-        monkeypatch.setattr(shards, "RESIGNS_AFTER", 0.1)
-        leases = [each._memory.shards.lease for each in (one, two)]
+        monkeypatch.setattr(node, "RESIGNS_AFTER", 0.1)
+        leases = [each._memory.membership.node.lease for each in (one, two)]
         for _ in range(2):
             for lease, turns in [(lease, lease.turns) for lease in leases]:
                 lease.look()
@@ -207,7 +207,7 @@ async def test_a_commit_that_fails_is_tried_again_after_a_pause_however_often_th
         s.add("work", Every("9h"), id="job")
         await until(lambda: len(tries) >= 8)
         held_until = set()
-        await until(lambda: held_until.add(s._memory.shards.lease._belief.until) or len(held_until) > 3)
+        await until(lambda: held_until.add(s._memory.membership.node.lease._belief.until) or len(held_until) > 3)
         assert len(tries) < 40
         store.commit = commit
         await s.flush()
@@ -233,6 +233,6 @@ async def test_what_failed_is_sent_again_as_soon_as_the_lease_is_renewed(shared_
         await s.flush()
         is_away = True
         s.add("work", Every("9h"), id="job")
-        await until(lambda: s._memory._commits._failures and s._memory.shards.lease._trouble)
+        await until(lambda: s._memory._commits._failures and s._memory.membership.node.lease._trouble)
         is_away = False
         await s.flush()

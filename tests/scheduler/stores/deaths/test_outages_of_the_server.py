@@ -12,7 +12,7 @@ from postgres_server import PostgresServer
 from proxy import Proxy
 from schedule import Every
 from scheduler import AgentLost, RunEnded, Scheduler, current_run
-from scheduler._memory.shards import RESIGNS_AFTER
+from scheduler._fleet.node import RESIGNS_AFTER
 from scheduler.stores import LEASE, SHARDS
 from scheduler.stores.postgres import PostgresStore
 from server_outages import altered

@@ -130,8 +130,8 @@ async def test_who_joins_gets_nothing_before_it_has_read_the_store(shared_store)
         two = log.scheduler(store, "two", daily)
         group.start_soon(two.run)
         await until(lambda: len(one.statistics().fleet.agents) > 1)
-        looks = one._memory.shards.lease.turns
-        await until(lambda: one._memory.shards._turn > looks + 5)
+        looks = one._memory.membership.node.lease.turns
+        await until(lambda: one._memory.membership.node.turn > looks + 5)
         assert jobs_of(one, "one") == JOBS
         store.sharing.goes_on.set()
         await until(lambda: jobs_of(one, "two") > JOBS // 4)

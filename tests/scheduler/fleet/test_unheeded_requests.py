@@ -1,6 +1,6 @@
 """Requests for jobs that stand in a queue: whoever has asked fetches them, and somebody else once that one is gone."""
 
-from scheduler._memory.requests import Unheeded
+from scheduler._fleet.other_nodes import Unheeded
 from scheduler.stores import Act, StoredRequest
 
 

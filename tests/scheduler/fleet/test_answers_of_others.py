@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler import MissedReason, Outcome
-from scheduler._memory.requests import end_of
+from scheduler._fleet.answers import end_of
 from scheduler.stores import Answer, StoredTick
 
 ENDED = StoredTick("job", 1_000_000, 1, 1, "succeeded", 1_000_000, 2_000_000, result="7")

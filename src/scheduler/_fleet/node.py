@@ -1,12 +1,8 @@
-"""Shards: the part of a shared store's jobs that is ours, and how parts come to us and go to others.
+"""Node: one scheduler among those that share a store: its lease, who else is there, and what it does once it is buried.
 
-Every agent knows all jobs. Those of its own shards stand in its heap; the others do nothing here. What the lease sees
-of the store (lease.py) asks for one of these:
-
-    a shard is ours, and not here yet  -> read its jobs: what is due is planned, what ran when its agent died is a crash
-    a shard of ours is another's       -> once none of its jobs runs, and all of them is durable: hand it on
-
-Which agent a shard belongs to follows from who is there, so all agree without a word.
+The lease looks around in a thread of its own (lease.py). What it has seen comes to the loop, where a Keeper does what
+follows from it for jobs: shards are moved, or a queue is listened to. A node that the others took for dead lets go of
+everything, and joins them again as somebody new (rejoining.py).
 
 Lives on the loop; the store is asked in threads.
 """
@@ -16,22 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from logging import getLogger
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 from attrs import frozen
 
 from .._commits import Commits
 from .._lease import Belief, Lease, Ways
+from .._loop import Core
 from .._plan import instant_at
-from .._restore import RowParts
-from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves, Unplaced
+from .._shards import WHOSE_JOBS_RUN, Unplaced
 from .._values import AgentJoined, AgentLost
-from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, StoreUnavailable, View
-from .rejoining import RETRY, Rejoining
+from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, StoreUnavailable, View
+from .rejoining import RETRY, Owned, Rejoining
 
 logger = getLogger(__name__)
+T = TypeVar("T")
 
 UNSETTLED_AFTER: Final = LEASE
 """Seconds for which a way to the store is closed, while the lease is renewed, before others get what they can take."""
@@ -44,14 +42,14 @@ TO_SERVE: Final = ("commits", "shards", "rests", "claims")
 
 
 @frozen(eq=False, kw_only=True)
-class ShardParts:
-    """The parts of one scheduler that shards need. `on_news`: called in the lease's thread when others have changed
+class NodeParts:
+    """The parts of one scheduler that a node needs. `on_news`: called in the lease's thread when others have changed
     rows, or the store does not answer.
     """
 
     sharing: Sharing
-    shares: Shares
-    rows: RowParts
+    ours: Owned
+    core: Core
     commits: Commits
     rejoining: Rejoining
     belief: Belief
@@ -59,17 +57,36 @@ class ShardParts:
     on_news: Callable[[], object]
 
 
-class Shards:
-    """The shards of one scheduler."""
+class Keeper(Protocol):
+    """The part of a node that has jobs come and go. On the loop."""
 
-    leaves_ticks = True
-    """A tick that is due may be left to whoever has its shard next."""
+    leaves_ticks: bool
+    """A tick that is due may be left to whoever has its job next."""
 
-    def __init__(self, parts: ShardParts) -> None:
-        core = parts.rows.core
+    def lease_is(self, *, held: bool) -> None:
+        """Take note of whether our lease is held."""
+
+    async def follow(self, view: View, group: TaskGroup) -> float | None:
+        """Do what the view asks for, while our lease is held. After how many seconds to go on if nothing changes; None:
+        never. Raises StoreError.
+        """
+
+    def buried(self) -> None:
+        """Take note that we, and no other node, have buried somebody."""
+
+    async def lose_all(self) -> None:
+        """Have nothing to take up and nothing to hand on any more: all of it is others'."""
+
+
+class Node:
+    """One scheduler's place in its fleet."""
+
+    def __init__(self, parts: NodeParts, keeper: Keeper) -> None:
+        core = parts.core
+        self._keeper = keeper
         self._rejoining = parts.rejoining
         self._sharing = parts.sharing
-        self._shares = parts.shares
+        self._ours = parts.ours
         self._core = core
         self._commits = parts.commits
         self._belief = parts.belief
@@ -85,14 +102,14 @@ class Shards:
         )
         self._tell_news = parts.on_news
         core.runs.marks.rely_on(self.lease.is_sure, self._is_alone)
-        core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=self.leaves_ticks)
+        core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=keeper.leaves_ticks)
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
         self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
         self._following: anyio.CancelScope | None = None
         self._is_over = False
         self._view: View | None = None
-        self._turn = 0
+        self.turn = 0
         """In which turn of the lease the view was asked for."""
         self._is_settled = False
         """The others know that we have read the store, and stay. Else none of them gives us anything."""
@@ -103,27 +120,31 @@ class Shards:
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
         self._unplaced = Unplaced()
-        moves = Moves(core, parts.shares)
-        self._ask = moves.ask
-        self._arrivals = Arrivals(parts.sharing, moves, self._go_on, parts.ways.tried, parts.rows)
-        self._departures = Departures(parts.sharing, moves, core, lambda: self.lease.turns)
 
-    async def join(self) -> list[int]:
-        """Claim what is ours and nobody has, before anything is read. Return all that we have.
+    @property
+    def leaves(self) -> bool:
+        """Whether all is to go to others that can go: we are stopping, or cannot serve it."""
+        return self._is_leaving or self._is_cut_off
+
+    async def ask(self, call: Callable[[], T]) -> T:
+        """Ask the store in a thread, over connections that no commit holds up. One question at a time."""
+        return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
+
+    async def join(self) -> View:
+        """Claim what is ours and nobody has, before anything is read. Return who is there, and has what.
 
         It is called again if the others bury us while we start: nothing is ours then of what was before.
         """
         self._view, self._trouble, self._names = None, None, {}
-        self._shares.give(self._shares.all())
-        self.lease.begin(await self._ask(self.lease.turn))
+        self._ours.let_go()
+        self.lease.begin(await self.ask(self.lease.turn))
         assert self._view is not None
         self._judge_clock()
         self._meet(self._view)
-        self._shares.take(self._view.ours())
-        return self._shares.all()
+        return self._view
 
     def hint(self) -> None:
-        """Look around soon: another agent says that something has changed. Any thread."""
+        """Look around soon: another node says that something has changed. Any thread."""
         self.lease.look()
 
     def give_away(self) -> None:
@@ -152,12 +173,12 @@ class Shards:
         self.lease.join()
         self._sharing.close()
 
-    def cut_off(self, shards: list[int]) -> list[StoredTick]:
-        """Return the ticks of these shards that were RUNNING when their agent died."""
-        return self._arrivals.of_the_gone(self._sharing.running(shards), shards)
+    def go_on(self) -> None:
+        """Follow the view anew."""
+        self._change.set()
 
     async def run(self) -> None:
-        """Take up what comes to us and hand on what is others', until `end`."""
+        """Follow what the lease sees, until `end`."""
         with anyio.CancelScope() as self._scope:
             async with anyio.create_task_group() as group:
                 while not self._is_over:
@@ -179,35 +200,22 @@ class Shards:
     async def _settle(self) -> None:
         """Tell the others whether we stay. Those of an older version would give back to us what we give them."""
         view = self._view
-        stays = not (self._is_leaving or self._is_cut_off) or view is None or not view.heeds_unsettled
+        stays = not self.leaves or view is None or not view.heeds_unsettled
         if stays != self._is_settled:
-            await self._ask(lambda: self._sharing.settle(stays=stays))
+            await self.ask(lambda: self._sharing.settle(stays=stays))
             self._is_settled = stays
             self.lease.look()
 
     async def _follow(self, group: TaskGroup) -> float | None:
         """Do what the last view asks for. After how many seconds to go on if nothing changes; None: never."""
+        self._keeper.lease_is(held=self.lease.is_held())
         view = self._view
         if view is None or not self.lease.is_held():
             return None
         self._core.runs.marks.settled()
         self._meet(view)
         self._unplaced.look(view)
-        arrivals, departures, owners = self._arrivals, self._departures, Rightful(view)
-        await arrivals.close_left(view)
-        departures.seen(self._turn)
-        to_come = arrivals.wanted(view.ours().difference(departures.given))
-        if self._core.trust.is_off:  # they came to us before the others knew that our clock is off
-            await departures.give_back([shard for shard in to_come if shard not in arrivals.unread], owners)
-        else:
-            await arrivals.take(to_come, group)
-        if view.labelled:
-            await departures.forget_empty()
-        others = (shard for shard in self._shares.all() if owners[shard] != view.me)
-        wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
-        givers = len({owner for shard, owner in view.shards() if owner not in (0, owners[shard])}) if wanted else 1
-        goes, took = self._is_leaving or self._is_cut_off, self._commits.gathering.took
-        return await departures.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
+        return await self._keeper.follow(view, group)
 
     def _look_at_ways(self) -> None:
         """Give to others what they can serve and we cannot, and take our part again once we can. Where nobody else can,
@@ -240,8 +248,7 @@ class Shards:
         us = self._names.get(0 if self._view is None else self._view.me, "")
         logger.warning("this agent has lost its part of the store, and joins again: %s", trouble)
         self._core.listeners.tell(AgentLost(instant_at(self._core.clock.wall()), us, str(trouble), is_us=True))
-        await self._arrivals.let_go()
-        self._departures.let_go()
+        await self._keeper.lose_all()
         await self._rejoining.let_go()
         self._view, self._trouble, self._names, self._is_settled = None, None, {}, False
         opened = await self._rejoining.open()
@@ -284,7 +291,7 @@ class Shards:
         if view.is_news:
             self._tell_news()
         if self._view is None:  # nothing is called before the first jobs are here
-            self._view, self._turn = view, turn
+            self._view, self.turn = view, turn
 
     def _failed(self, error: StoreError) -> None:
         self._tell_news()
@@ -294,9 +301,10 @@ class Shards:
         """Note that others have been looked at, or not, and that nobody could be buried, nor anything claimed."""
         self.ways.tried("claims", error)
         self._change.set()
+        self._keeper.lease_is(held=self.lease.is_held())
 
     def _buried(self) -> None:
-        """Nothing is to be done: what they had comes to us, and to others, with its shards."""
+        self._core.loop.call_soon(self._keeper.buried)
 
     def _lost(self, trouble: StoreTakenOver) -> None:
         self._core.loop.call_soon(self._give_up, trouble)
@@ -304,7 +312,7 @@ class Shards:
     def _look_at(self, view: View, turn: int) -> None:
         if self._view is not None and view.me < self._view.me:
             return  # it is of an incarnation that has ended since
-        self._view, self._turn = view, turn
+        self._view, self.turn = view, turn
         if self._heard_since != self._belief.heard_since:  # the lease was not renewed for a while, and is again
             self._heard_since = self._belief.heard_since
             self._commits.try_now()
@@ -315,7 +323,7 @@ class Shards:
         """Trust our clock, or not, by what the store's has shown."""
         if self.lease.clock_found is not None:
             skew, is_off = self.lease.clock_found
-            most, is_idle = self._sharing.max_skew, self._shares.is_idle()
+            most, is_idle = self._sharing.max_skew, self._ours.is_idle()
             self._core.trust.judge(skew, is_off=is_off, most=most, is_idle=is_idle)
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
@@ -324,7 +332,4 @@ class Shards:
         self._trouble = trouble
         if self._following is not None:
             self._following.cancel()
-        self._change.set()
-
-    def _go_on(self) -> None:
         self._change.set()

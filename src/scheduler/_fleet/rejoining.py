@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import partial
 from logging import getLogger
-from typing import Final
+from typing import Final, Protocol
 
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
@@ -18,10 +18,9 @@ from anyio.to_thread import run_sync
 from .._commits import Commits, Writer, in_turn
 from .._jobs import AskedRun, Job
 from .._plan import instant_of
-from .._restore import RowParts, let_go_of
+from .._restore import RowParts, let_go_of, pauses_to_follow
 from .._values import Backoff, Cause, MissedReason, RunMissed
-from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError, StoreTakenOver
-from .rereading import pauses_to_follow
+from ..stores import Act, Opened, Sharing, Store, StoredJob, StoredPause, StoreError, StoreTakenOver
 
 logger = getLogger(__name__)
 
@@ -29,6 +28,16 @@ RETRY: Final = Backoff(0.1, 1.0)
 """How long after a failure the store is opened again."""
 
 SLICE: Final = 100
+
+
+class Owned(Protocol):
+    """The ownership of a node, which it may lose as a whole."""
+
+    def let_go(self) -> None:
+        """Have nothing any more: others have taken us for dead, and what we had."""
+
+    def is_idle(self) -> bool:
+        """Whether no job of the store can be planned by our clock."""
 
 
 class Rejoining:
@@ -46,12 +55,12 @@ class Rejoining:
         *,
         commits: Commits,
         sharing: Sharing,
-        shares: Shares,
+        ours: Owned,
     ) -> None:
         self._store = store
         self._hint = hint
         self._sharing = sharing
-        self._shares = shares
+        self._ours = ours
         self._writer = writer
         self._core = rows.core
         self._commits = commits
@@ -62,7 +71,7 @@ class Rejoining:
         """Have no job any more that others have, too."""
         self._commits.suspend()
         await in_turn(self._writer, lambda: None)  # a commit that was under way has been answered
-        self._shares.give(self._shares.all())
+        self._ours.let_go()
         for number, job in enumerate(self._core.jobs.jobs()):
             if job.task is not None and not job.is_elsewhere:
                 self._let_go_of(job)

@@ -12,21 +12,17 @@ reads it from the tick's record, so that it does not matter who has written that
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from logging import getLogger
 from typing import assert_never
 from weakref import WeakValueDictionary
 
-from .._commits import Writer
 from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
-from .._journal import sound_tick
 from .._loop import Core
-from .._plan import instant_of
 from .._restore import Reconciler
-from .._values import DuplicateJob, MissedReason, Outcome, RunEnded, RunMissed
-from ..stores import RUNNING, Act, Answer, Sharing, StoredJob, StoredRequest, StoredTick
+from .._values import DuplicateJob, MissedReason, RunEnded, RunMissed
+from ..stores import Act, StoredJob, StoredRequest
 
 logger = getLogger(__name__)
 
@@ -52,32 +48,14 @@ class RequestedRun(AskedRun):
         self._done(self, answer)
 
 
-class Unheeded:
-    """Requests for jobs that stand in a queue. Whoever has asked fetches them; if that one is gone, somebody else."""
-
-    def __init__(self) -> None:
-        self._once: set[int] = set()
-
-    def still(self, left: Iterable[StoredRequest]) -> list[StoredRequest]:
-        """Return those that were there the last time, too. They count as new after that; all others are forgotten."""
-        left = list(left)
-        before, self._once = self._once, {each.number for each in left} - self._once
-        return [each for each in left if each.number in before]
-
-
 class Requests:
-    """The requests of others for our jobs, and ours for theirs."""
+    """The requests of others for our jobs."""
 
-    def __init__(
-        self, sharing: Sharing | None, writer: Writer, core: Core, reconciler: Reconciler, audit_job: AuditJob
-    ) -> None:
-        self._sharing = sharing
-        self._writer = writer
+    def __init__(self, core: Core, reconciler: Reconciler, audit_job: AuditJob) -> None:
         self._core = core
         self._journal = core.journal
         self._reconciler = reconciler
         self._audit_job = audit_job
-        self._is_asking = False
         self._begun = WeakValueDictionary[int, RequestedRun]()
         """Runs that were asked for and whose jobs know of them. A job that goes to another agent forgets them."""
         self._audited = set[int]()
@@ -102,13 +80,10 @@ class Requests:
         logger.error("%s: the one of another agent was first, and ours is as that", error)
         return error
 
-    # -- for our jobs --------------------------------------------------------------------------------------------------
-
-    def leave_out_begun(self) -> None:
-        """Let the store, which is asked now, not tell again of the requests that are being carried out."""
-        if self._sharing is not None:
-            self._sharing.begun = [*self._begun, *self._audited, *self._journal.doing()]
-            self._carried_out.clear()
+    def begun(self) -> list[int]:
+        """Return the requests that are being carried out: the store is asked now, and need not tell of them again."""
+        self._carried_out.clear()
+        return [*self._begun, *self._audited, *self._journal.doing()]
 
     def carry_out(self, request: StoredRequest) -> bool:
         """Do what is asked for, unless it is being done. False: it is left to others, who have the job."""
@@ -181,70 +156,3 @@ class Requests:
         ours = self._journal.awaited.pop(number, None)
         if ours is not None:
             ours.settle(answer)
-
-    # -- for those of others -------------------------------------------------------------------------------------------
-
-    def look(self) -> None:
-        """Read what has become of what we have asked for, if somebody waits for it."""
-        if self._is_asking or not self._journal.awaited:
-            return
-        numbers, sharing = self._journal.asked_for(), self._sharing
-        if numbers and sharing is not None:
-            self._is_asking = True
-            self._writer.submit(lambda: sharing.answers(numbers), self._answered)
-
-    def _answered(self, answers: Sequence[Answer] | None, error: Exception | None) -> None:
-        self._is_asking = False
-        if error is not None:
-            logger.info("what has become of requests cannot be read now: %s", error)
-        for answer in answers or ():
-            asked = self._journal.awaited.get(answer.number)
-            end = None if asked is None else end_of(answer, asked.job_id, self._now_us())
-            if asked is not None and end is not None:
-                del self._journal.awaited[answer.number]
-                asked.settle(end)
-
-    def _now_us(self) -> int:
-        return self._core.timeline.us(self._core.monotonic(), steady=False)
-
-
-def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | None:
-    """The end of the run that a request has asked for; None: it is still to come. `now_us`: for what has no tick."""
-    due_us = now_us if answer.due_us is None else answer.due_us
-    if answer.reason is not None:
-        return _missed(job_id, due_us, _reason(answer.reason))
-    if answer.tick is None:
-        return _missed(job_id, due_us, MissedReason.REMOVED) if answer.is_gone else None
-    tick, _ = sound_tick(answer.tick)
-    if tick is not None and (tick.outcome == RUNNING or answer.comes_again):
-        return None
-    if tick is None or tick.outcome == Outcome.MISSED.value:
-        return _missed(job_id, due_us, _reason(None if tick is None else tick.reason))
-    return _ended(tick)
-
-
-def _reason(text: str | None) -> MissedReason:
-    """Why there was no run; STOPPED, where the record says nothing or what only another version knows."""
-    return next((reason for reason in MissedReason if reason.value == text), MissedReason.STOPPED)
-
-
-def _missed(job_id: str, due_us: int, reason: MissedReason) -> RunMissed:
-    due = instant_of(due_us)
-    return RunMissed(job_id, due, due, 1, reason)
-
-
-def _ended(tick: StoredTick) -> RunEnded:
-    started_us, ended_us = tick.started_us or tick.due_us, tick.ended_us or tick.due_us
-    return RunEnded(
-        tick.job_id,
-        instant_of(tick.due_us),
-        instant_of(started_us),
-        instant_of(ended_us),
-        tick.attempt,
-        tick.lateness or 0.0,
-        (ended_us - started_us) * 1e-6,
-        Outcome(tick.outcome),
-        tick.error,
-        tick.trace,
-        () if tick.result is None else (json.loads(tick.result),),
-    )

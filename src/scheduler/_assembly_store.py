@@ -1,0 +1,264 @@
+"""Where what deals with a store is put together: one function for each kind of ownership. All return one type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from attrs import frozen
+
+from timerqueue import Rests, boottime
+
+from ._commits import Commits, Consequences, InlineWriter, NoConsequences, ThreadWriter, Writer
+from ._control import PartedRegistry
+from ._dispatch import Dispatch, Held, QueueAudit
+from ._fleet import (
+    Answers,
+    NodeParts,
+    OtherNodes,
+    Owned,
+    Queued,
+    QueuedConsequences,
+    QueueNode,
+    Rejoining,
+    Requests,
+    Sharded,
+    SharedConsequences,
+    fetched_if_unheeded,
+    leave_to_owners,
+)
+from ._jobs import Tasks
+from ._lease import Belief, Ways
+from ._lending import Borrowing, NoUnits, Units
+from ._loop import Core
+from ._memory import Membership, Memory, Nobody, NoFleet, Others, Polling
+from ._restore import Crashes, Intake, Reconciler, RowParts
+from ._watchdog import AskWhatRuns, Records, Watchdog
+from .queues import Queue
+from .stores import Executions, Retention, Shares, Sharing, Store, StoredRequest, StoredTick, View, capabilities
+
+EPOCH_BITS: Final = 32
+"""Bits of a fence below the epoch in which it was given."""
+
+
+@frozen(kw_only=True)
+class StoreOptions:
+    """The options of a scheduler that are about its store. Seconds. `of_fleet`: sizes of limits that are the fleet's.
+    `audit` None: when it is asked to.
+    """
+
+    store: Store
+    queue: Queue | None
+    crash_floor: float
+    retention: Retention
+    poll: float
+    audit: float | None
+    of_fleet: Mapping[str, int]
+
+
+@frozen(eq=False)
+class Remembering:
+    """The parts that a scheduler asks of its store. `memory` None: there is no store."""
+
+    memory: Memory | None
+    watchdog: Watchdog
+    units: Borrowing
+
+
+@frozen(eq=False)
+class _Base:
+    """The parts that are the same, whoever else has the store."""
+
+    options: StoreOptions
+    registry: PartedRegistry
+    writer: Writer
+    rows: RowParts
+    rests: Rests
+
+    @property
+    def core(self) -> Core:
+        return self.rows.core
+
+    @property
+    def store(self) -> Store:
+        return self.options.store
+
+    def watchdog(self, running: Callable[[], list[StoredTick]]) -> Watchdog:
+        """`running`: which ticks of ours run, as the store says. Asked after all that was sent before."""
+        ask: AskWhatRuns = partial(self.writer.submit, running)
+        return Watchdog(self.core, self.options.audit, Records(self.core, self.rows.crashes, self.rows.intake, ask))
+
+    def commits(self, consequences: Consequences) -> Commits:
+        return Commits(self.store, self.writer, self.core, self.options.retention, consequences)
+
+    def polling(self, commits: Commits, others: Others) -> Polling:
+        return Polling(self.store, self.writer, self.rows, commits=commits, others=others, every=self.options.poll)
+
+    def line(self, *, is_immediate: bool) -> Writer:
+        """Make a writer whose calls no commit holds up."""
+        return InlineWriter() if is_immediate else ThreadWriter(self.core.loop.call_soon)
+
+    def remembering(
+        self, commits: Commits, polling: Polling, membership: Membership, watchdog: Watchdog, units: Borrowing
+    ) -> Remembering:
+        memory = Memory(
+            self.store,
+            self.writer,
+            self.rows,
+            registry=self.registry,
+            commits=commits,
+            polling=polling,
+            membership=membership,
+            units=units,
+        )
+        return Remembering(memory, watchdog, units)
+
+
+def without_store(core: Core, audit: float | None) -> Remembering:
+    """Put together what audits all jobs where no store is, every `audit` seconds; None: when it is asked to."""
+    return Remembering(None, Watchdog(core, audit), NoUnits())
+
+
+def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, tasks: Tasks, rests: Rests) -> Remembering:
+    """Put together what deals with the store. Raises TypeError for what is no Retention, and for a queue beside a store
+    that has no executions.
+    """
+    check_retention(options.retention)
+    store = options.store
+    core.runs.marks.let_go_without(tasks.goes_without_store, waits=not store.is_immediate)
+    writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
+    crashes = Crashes(core, core.runs.random, crash_floor=options.crash_floor)
+    rows = RowParts(core, Intake(), Reconciler(registry, core, tasks, crashes), crashes)
+    base = _Base(options, registry, writer, rows, rests)
+    ownership, sharing = core.jobs.ownership, capabilities(store).sharing
+    if isinstance(ownership, Held) and options.queue is not None:
+        return queued(base, ownership, options.queue)
+    if isinstance(ownership, Shares) and sharing is not None:
+        return sharded(base, ownership, sharing)
+    return alone(base)
+
+
+def alone(base: _Base) -> Remembering:
+    """Put together what deals with a store that is ours alone."""
+    watchdog = base.watchdog(base.store.running)
+    commits = base.commits(NoConsequences())
+    polling = base.polling(commits, Nobody(base.writer))
+    return base.remembering(commits, polling, NoFleet(base.store, polling.hint), watchdog, NoUnits())
+
+
+def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
+    """Put together what deals with a store of which each node has some shards."""
+    watchdog = base.watchdog(lambda: sharing.running(shares.all()))
+    requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
+    fleet = _Fleet(base, sharing, requests)
+    commits = base.commits(fleet.consequences)
+    polling = base.polling(commits, fleet.others(leave_to_owners))
+    membership = Sharded(fleet.node_parts(shares, commits, polling), shares, base.rows)
+    return base.remembering(commits, polling, membership, watchdog, fleet.units())
+
+
+def queued(base: _Base, held: Held, queue: Queue) -> Remembering:
+    """Put together what deals with a store whose jobs come out of a queue, be it shared or ours alone."""
+    store, sharing = base.store, capabilities(base.store).sharing
+    executions = executions_of(store)
+    watchdog = base.watchdog(store.running if sharing is None else lambda: _of_us(store.running(), sharing.last))
+    requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
+    queue_line = base.line(is_immediate=queue.is_immediate)
+    dispatch = Dispatch(
+        queue,
+        executions,
+        held,
+        base.rows,
+        base.registry,
+        carry_out=requests.carry_out,
+        store_line=base.writer,
+        queue_line=queue_line,
+    )
+    audit = QueueAudit(dispatch, base.core, store_line=base.writer, queue_line=queue_line)
+    if sharing is None:
+        commits = base.commits(QueuedConsequences(NoConsequences(), dispatch, requests))
+        polling = base.polling(commits, Nobody(base.writer))
+        membership = Queued(NoFleet(store, polling.hint), dispatch, audit)
+        return base.remembering(commits, polling, membership, watchdog, NoUnits())
+    fleet = _Fleet(base, sharing, requests)
+    commits = base.commits(QueuedConsequences(fleet.consequences, dispatch, requests))
+    polling = base.polling(commits, fleet.others(fetched_if_unheeded(dispatch.fetching.fetch)))
+    node = QueueNode(fleet.node_parts(held, commits, polling), dispatch, audit)
+    return base.remembering(commits, polling, Queued(node, dispatch, audit), watchdog, fleet.units())
+
+
+class _Fleet:
+    """The parts of a scheduler with which it shares its store."""
+
+    def __init__(self, base: _Base, sharing: Sharing, requests: Requests) -> None:
+        self._base = base
+        self._sharing = sharing
+        self._requests = requests
+        self._belief = Belief(boottime)
+        self._ways = Ways(self._belief)
+        self.consequences = SharedConsequences(self._belief, self._ways, requests)
+
+    def others(self, leave: Callable[[list[StoredRequest]], object]) -> OtherNodes:
+        """The other nodes. `leave`: sees to what is asked of jobs that we have not."""
+        base = self._base
+        return OtherNodes(
+            self._sharing,
+            base.line(is_immediate=base.store.is_immediate),
+            base.core.journal,
+            requests=self._requests,
+            answers=Answers(self._sharing, base.writer, base.core),
+            leave=leave,
+        )
+
+    def node_parts(self, ours: Owned, commits: Commits, polling: Polling) -> NodeParts:
+        """Put together the parts of a node."""
+        base, sharing, belief = self._base, self._sharing, self._belief
+        return NodeParts(
+            sharing=sharing,
+            ours=ours,
+            core=base.core,
+            commits=commits,
+            rejoining=Rejoining(
+                base.store, belief.hint.set, base.writer, base.rows, commits=commits, sharing=sharing, ours=ours
+            ),
+            belief=belief,
+            ways=self._ways,
+            on_news=polling.hint,
+        )
+
+    def units(self) -> Borrowing:
+        """Put together the borrowing of units of the fleet's limits, if there are such limits."""
+        base, lending = self._base, capabilities(self._base.store).lending
+        if not base.options.of_fleet or lending is None:
+            return NoUnits()
+        return Units(
+            lending,
+            base.options.of_fleet,
+            rests=base.rests,
+            writer=ThreadWriter(base.core.loop.call_soon),
+            core=base.core,
+            holds_lease=self._belief.is_held,
+            tried=partial(self._ways.tried, "units"),
+        )
+
+
+def _of_us(running: list[StoredTick], view: View | None) -> list[StoredTick]:
+    """Select the ticks that this incarnation of our node has marked. Other nodes, or dead nodes, marked the rest."""
+    return [tick for tick in running if view is not None and tick.fence >> EPOCH_BITS == view.me]
+
+
+def check_retention(retention: Retention) -> None:
+    """Raise TypeError for what is no Retention."""
+    if not isinstance(retention, Retention):
+        msg = f'retention must be a Retention, such as Retention(age="30d"), not {retention!r}'
+        raise TypeError(msg)
+
+
+def executions_of(store: Store) -> Executions:
+    """The verbs by which jobs are taken that stand in a queue. Raises TypeError for a store that has none."""
+    executions = capabilities(store).executions
+    if executions is None:
+        msg = f"a queue needs a store that keeps executions, such as PostgresStore(dsn, shared=True), and not {store!r}"
+        raise TypeError(msg)
+    return executions

@@ -1,0 +1,33 @@
+"""All jobs of a store that nodes share, as a node reads them that starts: its own first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+from .._restore import Chunk, Rows
+from ..stores import Sharing, StoreError
+
+
+class AllRows:
+    """Jobs out of a store, in lists. Where that fails the next list is of all that have not been seen."""
+
+    def __init__(self, sharing: Sharing, ours: Sequence[int]) -> None:
+        self._load: Callable[[], Rows] = lambda: chain(sharing.load(ours), sharing.load_others(ours))
+        self._rows: Rows = self._load()
+        self._seen: set[str] = set()
+        self._is_anew = False
+
+    def __iter__(self) -> Rows:
+        return self
+
+    def __next__(self) -> Chunk:
+        try:
+            chunk = next(self._rows)
+        except StoreError:
+            self._rows, self._is_anew = self._load(), True
+            raise
+        if self._is_anew:
+            chunk = [each for each in chunk if each[0].id not in self._seen]
+        self._seen.update(row.id for row, _ in chunk)
+        return chunk

@@ -1,0 +1,68 @@
+"""Consequences of a commit for a node of a fleet, and for a scheduler whose jobs come out of a queue."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from .._commits import Consequences
+from .._dispatch import Dispatch
+from .._lease import Belief, Ways
+from ..stores import Batch, Receipt, StoredJob, StoreError
+from .requests import Requests
+
+
+@frozen(eq=False)
+class SharedConsequences:
+    """The consequences where other nodes share the store. To be buried by them is not the end: we join them again."""
+
+    belief: Belief
+    ways: Ways
+    requests: Requests
+
+    def tried(self, error: Exception | None) -> None:
+        """Know whether we can commit at all."""
+        self.ways.tried("commits", error)
+
+    def failed(self, error: StoreError) -> bool:
+        """Doubt that our jobs are ours. Return False."""
+        self.belief.doubt(error)
+        return False
+
+    def committed(self, batch: Batch, receipt: Receipt) -> None:
+        """Do nothing."""
+
+    def lost(self, batch: Batch) -> None:
+        """Do nothing."""
+
+    def give_way(self, row: StoredJob, on_conflict: str) -> Exception | None:
+        """See Consequences."""
+        return self.requests.give_way(row, on_conflict)
+
+
+@frozen(eq=False)
+class QueuedConsequences:
+    """The consequences where jobs come out of a queue, beside those of the nodes that share the store, if any do."""
+
+    others: Consequences
+    dispatch: Dispatch
+    requests: Requests
+
+    def tried(self, error: Exception | None) -> None:
+        """See Consequences."""
+        self.others.tried(error)
+
+    def failed(self, error: StoreError) -> bool:
+        """See Consequences."""
+        return self.others.failed(error)
+
+    def committed(self, batch: Batch, receipt: Receipt) -> None:
+        """Tell the queue what is durable now."""
+        self.dispatch.committed(batch, receipt)
+
+    def lost(self, batch: Batch) -> None:
+        """Release what the batch was to release."""
+        self.dispatch.lost(batch)
+
+    def give_way(self, row: StoredJob, on_conflict: str) -> Exception | None:
+        """See Consequences."""
+        return self.requests.give_way(row, on_conflict)

@@ -1,0 +1,97 @@
+"""Other nodes, as polls deal with them: the store is asked beside its commits, and requests go both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager
+
+from .._commits import Writer
+from .._journal import Journal, Noted
+from ..stores import Changes, Sharing, StoredRequest
+from .answers import Answers
+from .requests import Requests
+
+
+class OtherNodes:
+    """The other nodes of one scheduler. `asker`: asks the store beside its commits, where that waits. `leave`: sees to
+    what is asked of jobs that we have not.
+    """
+
+    tell_of_news = True
+
+    def __init__(
+        self,
+        sharing: Sharing,
+        asker: Writer,
+        journal: Journal,
+        *,
+        requests: Requests,
+        answers: Answers,
+        leave: Callable[[list[StoredRequest]], object],
+    ) -> None:
+        self.asker = asker
+        self._sharing = sharing
+        self._journal = journal
+        self._requests = requests
+        self._answers = answers
+        self._leave = leave
+
+    def noting(self) -> AbstractContextManager[Noted]:
+        """See Others."""
+        return self._journal.noting_rows()
+
+    def before_poll(self) -> None:
+        """See Others."""
+        self._sharing.begun = self._requests.begun()
+
+    def look(self) -> None:
+        """See Others."""
+        self._answers.look()
+
+    def carry_out(self, request: StoredRequest) -> bool:
+        """See Others."""
+        return self._requests.carry_out(request)
+
+    def leave(self, requests: list[StoredRequest]) -> None:
+        """See Others."""
+        self._leave(requests)
+
+    def reread(self, job_ids: Collection[str]) -> Changes:
+        """See Others."""
+        return self._sharing.reread(job_ids)
+
+    def close(self) -> None:
+        """See Others."""
+        self.asker.close(0.0, _nothing)
+
+
+class Unheeded:
+    """Requests for jobs that stand in a queue. Whoever has asked fetches them; if that one is gone, somebody else."""
+
+    def __init__(self) -> None:
+        self._once: set[int] = set()
+
+    def still(self, left: Iterable[StoredRequest]) -> list[StoredRequest]:
+        """Return those that were there the last time, too. They count as new after that; all others are forgotten."""
+        left = list(left)
+        before, self._once = self._once, {each.number for each in left} - self._once
+        return [each for each in left if each.number in before]
+
+
+def fetched_if_unheeded(fetch: Callable[[list[StoredRequest]], object]) -> Callable[[list[StoredRequest]], None]:
+    """Return what has those requests fetched that nobody has heeded until the next poll."""
+    unheeded = Unheeded()
+
+    def leave(left: list[StoredRequest]) -> None:
+        if still := unheeded.still(left):
+            fetch(still)
+
+    return leave
+
+
+def leave_to_owners(requests: list[StoredRequest]) -> None:
+    """Do nothing: who has the jobs finds what is asked of them."""
+
+
+def _nothing() -> None:
+    """Do nothing: who has called is gone."""

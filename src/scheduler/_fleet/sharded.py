@@ -1,0 +1,116 @@
+"""Sharded: each node that shares a store has the jobs of its shards, and knows all others.
+
+Those of its own shards stand in its heap; the others do nothing here. What the lease sees of the store asks for one of
+these:
+
+    a shard is ours, and not here yet  -> read its jobs: what is due is planned, what ran when its node died is a crash
+    a shard of ours is another's       -> once none of its jobs runs, and all of them is durable: hand it on
+
+Which node a shard belongs to follows from who is there, so all agree without a word. Lives on the loop.
+"""
+
+from __future__ import annotations
+
+from anyio.abc import TaskGroup
+
+from .._restore import RowParts, Rows
+from .._shards import Arrivals, Departures, Moves
+from .._values import DispatchStatistics
+from ..stores import Rightful, Shares, StoredTick, View
+from .all_rows import AllRows
+from .node import Node, NodeParts
+
+
+class Sharded:
+    """The membership of a node whose jobs are those of its shards."""
+
+    is_patient = True
+    reads_beside = True
+    leaves_ticks = True
+
+    def __init__(self, parts: NodeParts, shares: Shares, rows: RowParts) -> None:
+        self.node = Node(parts, self)
+        self._sharing = parts.sharing
+        self._shares = shares
+        self._core = parts.core
+        self._commits = parts.commits
+        moves = Moves(parts.core, shares, self.node.ask)
+        self._arrivals = Arrivals(parts.sharing, moves, self.node.go_on, parts.ways.tried, rows)
+        self._departures = Departures(parts.sharing, moves, parts.core, lambda: self.node.lease.turns)
+
+    async def join(self) -> None:
+        """Claim our shards that nobody has, and have all that are ours."""
+        view = await self.node.join()
+        self._shares.take(view.ours())
+
+    def rows(self) -> Rows:
+        """See Membership."""
+        return AllRows(self._sharing, self._shares.all())
+
+    def cut_off(self) -> list[StoredTick]:
+        """Return the ticks of our shards that were RUNNING when their node died."""
+        shards = self._shares.all()
+        return self._arrivals.of_the_gone(self._sharing.running(shards), shards)
+
+    def owed(self) -> list[StoredTick]:
+        """Return the ticks of our shards that are to be tried again."""
+        return self._sharing.owed(self._shares.all())
+
+    def begin(self, group: TaskGroup) -> None:
+        """Take up what comes to us and hand on what is others' from now on."""
+        group.start_soon(self.node.run, name="scheduler shards")
+
+    def hint(self) -> None:
+        """Have the lease say whether there is anything to be asked for. Any thread."""
+        self.node.hint()
+
+    def give_away(self) -> None:
+        """See Membership."""
+        self.node.give_away()
+
+    def end(self) -> None:
+        """Move no shard any more."""
+        self.node.end()
+
+    def close(self) -> None:
+        """Give all our shards to the others. Any thread."""
+        self.node.close()
+
+    def abandon(self) -> None:
+        """Have no shard any more: others took them while we joined. Any thread."""
+        self.node.let_go()
+
+    def queue_statistics(self) -> DispatchStatistics | None:
+        """Return None: there is no queue."""
+        return None
+
+    # -- what the node asks for ----------------------------------------------------------------------------------------
+
+    def lease_is(self, *, held: bool) -> None:
+        """Do nothing: what begins asks the lease itself."""
+
+    def buried(self) -> None:
+        """Do nothing: what they had comes to us, and to others, with its shards."""
+
+    async def follow(self, view: View, group: TaskGroup) -> float | None:
+        """Take up shards that are ours, and hand on those that are others'."""
+        arrivals, departures, owners = self._arrivals, self._departures, Rightful(view)
+        await arrivals.close_left(view)
+        departures.seen(self.node.turn)
+        to_come = arrivals.wanted(view.ours().difference(departures.given))
+        if self._core.trust.is_off:  # they came to us before the others knew that our clock is off
+            await departures.give_back([shard for shard in to_come if shard not in arrivals.unread], owners)
+        else:
+            await arrivals.take(to_come, group)
+        if view.labelled:
+            await departures.forget_empty()
+        others = (shard for shard in self._shares.all() if owners[shard] != view.me)
+        wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
+        givers = len({owner for shard, owner in view.shards() if owner not in (0, owners[shard])}) if wanted else 1
+        goes, took = self.node.leaves, self._commits.gathering.took
+        return await departures.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
+
+    async def lose_all(self) -> None:
+        """Have nothing to take up and nothing to hand on any more."""
+        await self._arrivals.let_go()
+        self._departures.let_go()

@@ -1,0 +1,20 @@
+"""Pauses of all jobs, or of a tag, that follow the rows of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .._loop import Core
+from ..stores import StoredPause
+
+
+def pauses_to_follow(core: Core, pauses: Collection[StoredPause]) -> dict[str, StoredPause | None]:
+    """Each scope that is paused by these rows, or here and not by them. Left out is what was paused or resumed here and
+    is not written yet.
+    """
+    found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in core.pausing.pauses)
+    found |= {pause.scope: pause for pause in pauses}
+    for ours in (*(sealed.batch.pauses for sealed in core.journal.sealed), core.journal.pending.pauses):
+        for scope in ours:
+            found.pop(scope, None)
+    return found
