@@ -1,4 +1,4 @@
-"""A pipeline that raises one error. Psycopg logs a warning for each further one, and a broken connection has several."""
+"""A pipeline that raises one error. Psycopg logs a warning for each further error of a broken connection."""
 
 from __future__ import annotations
 
