@@ -43,7 +43,7 @@ def _lint_item(field: Field, text: str, part: Item) -> Iterator[str]:
     if part.step > 1 and len(found) == 1:
         yield f"{field.name} {text!r} is {found[0]} alone: the step leads past the end"
     elif part.is_star and part.step > 1 and (field is DAY or field.size % part.step):
-        yield f"{field.name} {text!r} starts anew each {_RESTARTS[field]}: {_listed(found)} and again {found[0]}"
+        yield f"{field.name} {text!r} starts again each {_RESTARTS[field]}: {_listed(found)} and again {found[0]}"
 
 
 def _lint_days(day: str, weekday: str) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _lint_numbers(day: str, weekday: str) -> Iterator[str]:
         return
     here, there = _in_names(weekday, sunday=0), _in_names(weekday, sunday=1)
     yield (
-        f"day-of-week {weekday!r} beside a ? is {here} here, where 0 is Sunday; Quartz and EventBridge, where 1 is, "
+        f"day-of-week {weekday!r} next to a ? is {here} here, where 0 is Sunday; Quartz and EventBridge, where 1 is, "
         f"mean {there}: write names"
     )
 
@@ -74,7 +74,7 @@ def _in_names(weekday: str, *, sunday: int) -> str:
 
 def _lint_hours(minute: str, hour: str) -> Iterator[str]:
     if not (starred(minute) or starred(hour) or is_hashed(hour)) and values(HOUR, hour) == HOUR.every:
-        yield f"hour {hour!r} is every hour, but not the one that comes twice when clocks are set back; * is"
+        yield f"hour {hour!r} is every hour, but not the hour that comes twice when clocks are set back; * is"
 
 
 def _listed(values: list[int]) -> str:

@@ -119,7 +119,7 @@ def audit_store(
     clock = SystemClock() if clock is None else clock
     with store.visit() as visit:
         if queue is None and visit.is_queued():
-            msg = "jobs of this store stand in a queue: name it too, for half of an audit is to look into that"
+            msg = "jobs of this store stand in a queue: name it too, because an audit must look into it"
             raise ValueError(msg)
         buried = _bury(visit)
         if queue is None:

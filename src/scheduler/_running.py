@@ -62,7 +62,7 @@ class Running(Resident):
     def _refuse_unless_running(self, what: str) -> None:
         """Raise LifecycleError unless the scheduler runs. `what`: the verb that needs it."""
         if self._lifecycle.state is not LifecycleState.RUNNING:
-            msg = f"cannot {what}: this scheduler is {self.state.value}, and only one that runs can"
+            msg = f"cannot {what}: this scheduler is {self.state.value}, and not running"
             raise LifecycleError(msg)
 
     def stop(self, grace: timedelta | float | str = "5s") -> None:

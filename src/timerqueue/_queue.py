@@ -285,5 +285,5 @@ def _check_due(due: float) -> None:
 def _refuse(func: Callable[..., Any], value: object) -> None:
     if isinstance(value, CoroutineType):
         value.close()
-    msg = f"{func!r} returned {value!r}, which nobody runs: make it an `async def` and {_NEEDS_POOL}"
+    msg = f"{func!r} returned {value!r}, which nothing runs: make it an `async def` and {_NEEDS_POOL}"
     raise TypeError(msg)

@@ -173,7 +173,7 @@ class AskedRun:
         return self._answer
 
 
-_NOBODY_RUNS_IT: Final = "nobody runs this scheduler; call `await s.run()`, or enter `async with s`, before you wait"
+_NOBODY_RUNS_IT: Final = "this scheduler does not run; call `await s.run()`, or enter `async with s`, before you wait"
 
 
 def answer_together(whole: AskedRun, parts: Sequence[AskedRun]) -> None:

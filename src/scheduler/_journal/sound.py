@@ -72,7 +72,7 @@ def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
         return row, []
     sound, wrong = _mended(row, _STATE, StoredState(row.job_id, missed_is_exact=False))
     if sound.runs < sound.successes + sound.failures:
-        wrong.append(Wrong("runs", sound.runs, "fewer than have ended: its counts begin anew"))
+        wrong.append(Wrong("runs", sound.runs, "fewer than have ended: its counts begin again"))
     if any(each.column in _COUNTS for each in wrong):
         sound = sound._replace(**_COUNTS, missed_is_exact=True)
     retry = (sound.retry_due_us, sound.retry_attempt, sound.retry_at_us)

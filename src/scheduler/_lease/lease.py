@@ -174,7 +174,7 @@ class Lease:
             self._hearing.again(heard)
             if not isinstance(exc, StoreBusy | StoreLocked):
                 raise
-            logger.debug("nobody is buried, and nothing claimed, in this turn: %s", exc)
+            logger.debug("no node is buried, and no shard claimed, in this turn: %s", exc)
             self.was_busy = isinstance(exc, StoreBusy)  # for any other error the store has answered
         return view
 

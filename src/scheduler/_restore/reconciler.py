@@ -48,7 +48,7 @@ class Reconciler:
         """
         early = self._registry.early.find(row.id)
         if early is None and self._jobs.find(row.id) is not None:
-            logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
+            logger.warning("the store has a job %r, and an unstored job has its id: the stored job waits", row.id)
             return
         try:
             if early is None:
@@ -146,7 +146,7 @@ class Reconciler:
 
     def _change(self, id: str, job: Job | None, row: StoredJob | None, state: StoredState | None) -> None:
         if job is not None and job.task is None:
-            logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
+            logger.warning("the store has a job %r now, and an unstored job has its id: the stored job waits", id)
         elif row is None:
             if job is not None:
                 logger.info("job %r is gone from the store", id)

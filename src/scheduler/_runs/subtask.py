@@ -120,7 +120,7 @@ def _refuse_lost_work(value: object) -> None:
         return
     _close_coroutines(value)
     what = shown(lost) if lost is value else f"a {type(value).__name__} that holds {shown(lost)}"
-    msg = f"a task returned {what}, which nobody runs: return a Subtask or a flat list of them, or await it first"
+    msg = f"a task returned {what}, which nothing runs: return a Subtask or a flat list of them, or await it first"
     raise NotASubtask(msg)
 
 

@@ -12,7 +12,7 @@ from ..stores import StoredTick
 
 logger = getLogger(__name__)
 
-NOBODY: Final = "nobody ran it any more, and its record said that it ran"
+NOBODY: Final = "no process ran it any more, and its record said that it ran"
 
 Key = tuple[str, int]
 Answered = Callable[[list[StoredTick] | None, Exception | None], object]

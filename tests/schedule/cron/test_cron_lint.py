@@ -16,17 +16,17 @@ from schedule import Cron
         ("0 0 * * 6/1", None),
         ("0 0 * * 6/2", "day-of-week '6/2' is 6 alone: the step leads past the end"),
         ("*/90 * * * *", "minute '*/90' is 0 alone: the step leads past the end"),
-        ("*/7 * * * *", "minute '*/7' starts anew each hour: 0, 7, ..., 49, 56 and again 0"),
-        ("*/45 * * * *", "minute '*/45' starts anew each hour: 0, 45 and again 0"),
-        ("0 */5 * * *", "hour '*/5' starts anew each day: 0, 5, 10, 15, 20 and again 0"),
-        ("0 0 */2 * *", "day-of-month '*/2' starts anew each month: 1, 3, ..., 29, 31 and again 1"),
-        ("0 0 * */5 *", "month '*/5' starts anew each year: 1, 6, 11 and again 1"),
-        ("0 0 * * */2", "day-of-week '*/2' starts anew each week: 0, 2, 4, 6 and again 0"),
-        ("*/7 * * * * *", "second '*/7' starts anew each minute: 0, 7, ..., 49, 56 and again 0"),
+        ("*/7 * * * *", "minute '*/7' starts again each hour: 0, 7, ..., 49, 56 and again 0"),
+        ("*/45 * * * *", "minute '*/45' starts again each hour: 0, 45 and again 0"),
+        ("0 */5 * * *", "hour '*/5' starts again each day: 0, 5, 10, 15, 20 and again 0"),
+        ("0 0 */2 * *", "day-of-month '*/2' starts again each month: 1, 3, ..., 29, 31 and again 1"),
+        ("0 0 * */5 *", "month '*/5' starts again each year: 1, 6, 11 and again 1"),
+        ("0 0 * * */2", "day-of-week '*/2' starts again each week: 0, 2, 4, 6 and again 0"),
+        ("*/7 * * * * *", "second '*/7' starts again each minute: 0, 7, ..., 49, 56 and again 0"),
         ("0 0 13 * fri", "day-of-month '13' or day-of-week 'fri' is enough: it comes on days of either"),
         ("0 0 */1 * fri", "day-of-month '*/1' and day-of-week 'fri' must both hold, because one starts with a star"),
         ("0 0 31 * *", "day-of-month 31 is not in every month; the last day is L"),
-        ("0 0-23 * * *", "hour '0-23' is every hour, but not the one that comes twice when clocks are set back; * is"),
+        ("0 0-23 * * *", "hour '0-23' is every hour, but not the hour that comes twice when clocks are set back; * is"),
     ],
 )
 def test_surprises_are_named(expression, warning):
@@ -47,7 +47,7 @@ def test_numbers_of_weekdays_beside_a_question_mark_may_be_another_s(expression,
     """The sign is Quartz's and EventBridge's, and their week begins with 1."""
     weekday = expression.split()[-1]
     (warning,) = Cron(expression).warnings
-    assert warning.startswith(f"day-of-week {weekday!r} beside a ? is {here} here, where 0 is Sunday; Quartz and ")
+    assert warning.startswith(f"day-of-week {weekday!r} next to a ? is {here} here, where 0 is Sunday; Quartz and ")
     assert warning.endswith(f" mean {there}: write names")
 
 

@@ -132,10 +132,10 @@ def _connected(address: Address, patience: float) -> socket.socket:
 def _told(error: Exception) -> str:
     match error:
         case greenstalk.UnknownResponseError(status=status):
-            return f"an answer that nobody can read: {status[:80]!r}"
+            return f"an unreadable answer: {status[:80]!r}"
         case greenstalk.BeanstalkdError():
             return f"it answered {type(error).__name__.removesuffix('Error')}, and the connection was dropped"
         case OSError() | StrangeAnswer():
             return str(error) or type(error).__name__
         case _:
-            return f"an answer that nobody can read ({type(error).__name__}: {error})"
+            return f"an unreadable answer ({type(error).__name__}: {error})"

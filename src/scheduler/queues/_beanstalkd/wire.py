@@ -70,7 +70,7 @@ class Wire:
         line = self._reader.readline()
         words = line.split()
         if not line.endswith(b"\r\n") or not words:
-            msg = "the connection has ended" if not line else f"an answer that nobody can read: {line[:80]!r}"
+            msg = "the connection has ended" if not line else f"an unreadable answer: {line[:80]!r}"
             raise (StrangeAnswer if line else ConnectionResetError)(msg)
         word = words[0]
         if word in _ALONE:

@@ -219,7 +219,7 @@ class Beside:
     def _open_one(self) -> Connection:
         """Return the connection, unless the last caller has closed it: others make one."""
         if self._connection is None or self._connection.closed:
-            raise StoreBusy(f"{self._where}: a connection is to be made first")
+            raise StoreBusy(f"{self._where}: a connection must be made first")
         return self._connection
 
     def _connected(self) -> Connection:

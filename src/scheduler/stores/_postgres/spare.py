@@ -89,7 +89,7 @@ class Spare:
 
     def _why_unwanted(self, is_over: Callable[[], bool]) -> str:
         if is_over():
-            return "somebody else is the neighbour by now"
+            return "another node is the neighbour now"
         return NEEDED if self._needed_by else ""
 
     def end(self) -> None:

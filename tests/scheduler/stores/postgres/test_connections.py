@@ -226,7 +226,7 @@ def test_who_renews_the_lease_makes_no_connection_in_place_of_one_that_is_closed
         connection.close()
     claiming.join()
     assert len(found) == 1
-    assert "a connection is to be made first" in found[0]
+    assert "a connection must be made first" in found[0]
 
 
 def test_who_waits_behind_a_server_that_does_not_answer_has_not_reached_it(agent):
