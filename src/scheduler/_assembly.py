@@ -1,4 +1,4 @@
-"""Where a scheduler is put together: each part is made once, in the order of the folders, and handed what it needs."""
+"""The assembly of a scheduler: each part is made once, in the order of the folders, and given its parts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .queues import Queue
 from .stores import Shares, Store, capabilities, store_at
 
 AUDIT_EVERY: Final = 300.0
-"""Seconds between audits where nobody says otherwise."""
+"""Seconds between audits, by default."""
 
 
 def core_of(
     clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float, ownership: Ownership
 ) -> Core:
-    """Put together what runs jobs. `kill_after` in seconds. `ownership`: which stored jobs are ours."""
+    """Put together the parts that run jobs. `kill_after` in seconds. `ownership`: which stored jobs are ours."""
 
     def fire(batch: list[Alarm], now: float) -> None:
-        turn.fire(batch, now)  # the queue is the first part that is made, and this the last
+        turn.fire(batch, now)  # the queue is made first, and this last
 
     queue = TimerQueue(clock=clock, fire=fire)
     listeners = Listeners()
@@ -87,12 +87,12 @@ def core_of(
 
 
 def rests_of(core: Core, windows: Mapping[str, float]) -> Rests:
-    """Put together what keeps the pace, by the windows of limits in seconds."""
+    """Put together the parts of rates, by the windows of limits in seconds."""
     return Rests(core.pool, core.queue.push, core.monotonic, windows)
 
 
 def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
-    """Which jobs of a store are ours: those that come out of a queue, those of our shards, or all of them."""
+    """Return which jobs of a store are ours: jobs out of a queue, jobs of our shards, or all."""
     sharing = capabilities(store).sharing
     if queue is not None:
         return Held(sharing)
@@ -100,15 +100,17 @@ def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
 
 
 def audit_of(store: Store | None, audit: object) -> float | None:
-    """How often the watchdog audits, in seconds; None: when it is asked to. Raises InvalidJob for what is no length."""
+    """Return the seconds between audits. None: on request only. Raises InvalidJob for what is no length."""
     if audit == "auto":
         return None if store is None or store.is_immediate else AUDIT_EVERY
     return some_seconds_of("audit", audit)
 
 
 def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[str, int]) -> Store | None:
-    """Find the store, which may be given by its URL. Raises TypeError for a queue without one, and InvalidJob for
-    limits of the fleet without one that agents share, by which they know one another.
+    """Find the store, which may be given by its URL.
+
+    Raises TypeError for a queue without a store. Raises InvalidJob for limits of the fleet without a store that nodes
+    share, by which they know one another.
     """
     if isinstance(store, str):
         store = store_at(store)

@@ -1,4 +1,4 @@
-"""Where what deals with a store is put together: one function for each kind of ownership. All return one type."""
+"""The assembly of the parts that deal with a store: one function for each kind of ownership. All return one type."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ from .queues import Queue
 from .stores import Executions, Retention, Shares, Sharing, Store, StoredRequest, StoredTick, View, capabilities
 
 EPOCH_BITS: Final = 32
-"""Bits of a fence below the epoch in which it was given."""
+"""Bits of a fence below its epoch."""
 
 
 @frozen(kw_only=True)
 class StoreOptions:
-    """The options of a scheduler that are about its store. Seconds. `of_fleet`: sizes of limits that are the fleet's.
-    `audit` None: when it is asked to.
+    """The options of a scheduler for its store. Durations in seconds.
+
+    `of_fleet`: sizes of the fleet's limits. `audit` None: on request only.
     """
 
     store: Store
@@ -59,7 +60,7 @@ class StoreOptions:
 
 @frozen(eq=False)
 class Remembering:
-    """The parts that a scheduler asks of its store. `memory` None: there is no store."""
+    """The parts that deal with a store, audit all jobs, and borrow units. `memory` None: there is no store."""
 
     memory: Memory | None
     watchdog: Watchdog
@@ -68,7 +69,7 @@ class Remembering:
 
 @frozen(eq=False)
 class _Base:
-    """The parts that are the same, whoever else has the store."""
+    """The parts that are the same for each kind of ownership."""
 
     options: StoreOptions
     registry: PartedRegistry
@@ -85,7 +86,7 @@ class _Base:
         return self.options.store
 
     def watchdog(self, running: Callable[[], list[StoredTick]]) -> Watchdog:
-        """`running`: which ticks of ours run, as the store says. Asked after all that was sent before."""
+        """Make the watchdog. `running`: returns which ticks of ours run, as the store says, after all earlier calls."""
         ask: AskWhatRuns = partial(self.writer.submit, running)
         return Watchdog(self.core, self.options.audit, Records(self.core, self.rows.crashes, self.rows.intake, ask))
 
@@ -96,7 +97,7 @@ class _Base:
         return Polling(self.store, self.writer, self.rows, commits=commits, others=others, every=self.options.poll)
 
     def line(self, *, is_immediate: bool) -> Writer:
-        """Make a writer whose calls no commit holds up."""
+        """Make a writer for calls next to the commits."""
         return InlineWriter() if is_immediate else ThreadWriter(self.core.loop.call_soon)
 
     def remembering(
@@ -116,13 +117,14 @@ class _Base:
 
 
 def without_store(core: Core, audit: float | None) -> Remembering:
-    """Put together what audits all jobs where no store is, every `audit` seconds; None: when it is asked to."""
+    """Put together the audit of all jobs without a store, every `audit` seconds. None: on request only."""
     return Remembering(None, Watchdog(core, audit), NoUnits())
 
 
 def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, tasks: Tasks, rests: Rests) -> Remembering:
-    """Put together what deals with the store. Raises TypeError for what is no Retention, and for a queue beside a store
-    that has no executions.
+    """Put together the parts that deal with the store.
+
+    Raises TypeError for what is no Retention, and for a queue if the store has no executions.
     """
     check_retention(options.retention)
     store = options.store
@@ -140,7 +142,7 @@ def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, task
 
 
 def alone(base: _Base) -> Remembering:
-    """Put together what deals with a store that is ours alone."""
+    """Put together the parts for a store that is not shared."""
     watchdog = base.watchdog(base.store.running)
     commits = base.commits(NoConsequences())
     polling = base.polling(commits, Nobody(base.writer))
@@ -148,7 +150,7 @@ def alone(base: _Base) -> Remembering:
 
 
 def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
-    """Put together what deals with a store of which each node has some shards."""
+    """Put together the parts for a store in which each node has some shards."""
     watchdog = base.watchdog(lambda: sharing.running(shares.all()))
     requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
     fleet = _Fleet(base, sharing, requests)
@@ -159,7 +161,7 @@ def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
 
 
 def queued(base: _Base, held: Held, queue: Queue) -> Remembering:
-    """Put together what deals with a store whose jobs come out of a queue, be it shared or ours alone."""
+    """Put together the parts for a store whose jobs come out of a queue, shared or not."""
     store, sharing = base.store, capabilities(base.store).sharing
     executions = executions_of(store)
     watchdog = base.watchdog(store.running if sharing is None else lambda: _of_us(store.running(), sharing.last))
@@ -189,7 +191,7 @@ def queued(base: _Base, held: Held, queue: Queue) -> Remembering:
 
 
 class _Fleet:
-    """The parts of a scheduler with which it shares its store."""
+    """The parts with which a scheduler shares its store."""
 
     def __init__(self, base: _Base, sharing: Sharing, requests: Requests) -> None:
         self._base = base
@@ -200,7 +202,7 @@ class _Fleet:
         self.consequences = SharedConsequences(self._belief, self._ways, requests)
 
     def others(self, leave: Callable[[list[StoredRequest]], object]) -> OtherNodes:
-        """The other nodes. `leave`: sees to what is asked of jobs that we have not."""
+        """Make the other nodes. `leave`: handles requests for jobs that are not ours."""
         base = self._base
         return OtherNodes(
             self._sharing,
@@ -228,7 +230,7 @@ class _Fleet:
         )
 
     def units(self) -> Borrowing:
-        """Put together the borrowing of units of the fleet's limits, if there are such limits."""
+        """Make the part that borrows units of the fleet's limits, if there are such limits."""
         base, lending = self._base, capabilities(self._base.store).lending
         if not base.options.of_fleet or lending is None:
             return NoUnits()
@@ -244,7 +246,7 @@ class _Fleet:
 
 
 def _of_us(running: list[StoredTick], view: View | None) -> list[StoredTick]:
-    """Select the ticks that this incarnation of our node has marked. Other nodes, or dead nodes, marked the rest."""
+    """Return the ticks that this incarnation has marked. The others are other nodes', or dead ones'."""
     return [tick for tick in running if view is not None and tick.fence >> EPOCH_BITS == view.me]
 
 
@@ -256,7 +258,7 @@ def check_retention(retention: Retention) -> None:
 
 
 def executions_of(store: Store) -> Executions:
-    """The verbs by which jobs are taken that stand in a queue. Raises TypeError for a store that has none."""
+    """Return the verbs that take jobs out of a queue. Raises TypeError for a store without them."""
     executions = capabilities(store).executions
     if executions is None:
         msg = f"a queue needs a store that keeps executions, such as PostgresStore(dsn, shared=True), and not {store!r}"

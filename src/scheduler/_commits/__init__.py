@@ -1,10 +1,10 @@
-"""How what the journal has noted gets into the store.
+"""How notes of the journal get into the store.
 
-Commits send it, batch after batch, and act on the answers. Gathering says how long a batch is kept open, Pruning when
-history is cut, and LockedRows what waits for other sessions. A Writer carries out calls that wait, one after another.
+Commits send them, batch after batch, and act on the answers. Gathering says how long a batch is kept open, Pruning when
+history is cut, and LockedRows which parts wait for other sessions. A Writer makes calls that wait, one after another.
 
-Knows no other node and no queue: `Consequences` are told what became of each commit. Lives on the loop's thread, but
-for the calls of a store that waits, which a Writer makes in a thread of its own.
+The package knows no other node and no queue: `Consequences` learn what became of each commit. It lives on the loop's
+thread. Only a Writer calls a store that waits, in a thread of its own.
 """
 
 from .commits import Commits

@@ -1,12 +1,12 @@
-"""Commits: what the journal has noted is sent to the store, batch after batch, and what follows from the answers.
+"""Commits: notes of the journal go to the store, batch after batch, and the answers are acted on.
 
-While one batch is being committed the next one fills; it is sealed and sent as soon as the store has answered. So a
-commit is shared by all that happened during the one before it, and the busier it is, the cheaper is each run.
+While one batch is being committed the next one fills; it is sealed and sent as soon as the store has answered. So all
+changes during a commit share the next one, and the busier the scheduler is, the cheaper is each run.
 
-A mark that is durable lets its run begin, and one that the store refuses, because the tick has run before, is the end
-of its run. When the store cannot be reached the batch is kept and sent again (that is harmless: batches hold absolute
-values and fences), nothing that needs a mark begins, and what runs goes on. All of this happens in the thread of the
-loop; the store is called by the writer.
+A durable mark lets its run begin. A mark that the store refuses, because the tick has run before, ends its run. When
+the store cannot be reached the batch is kept and sent again. That is harmless: batches hold absolute values and fences.
+Meanwhile runs that need a mark do not begin, and other runs go on. All of this happens in the thread of the loop; the
+writer calls the store.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.05, 1.0)
 RECONNECT: Final = Backoff(0.05, 0.25)
-"""How long after a failure the store is asked again, and after it could not be reached: to connect takes long, too."""
+"""How long after a failure the store is asked again: RECONNECT if it could not be reached, else RETRY."""
 
 STALLED: Final = 10.0
 LOOKS: Final = 3
 """Seconds without an answer, and looks without one, after which a store counts as down."""
 
 SLOW: Final = 1.0
-"""Seconds after which a connection that breaks may have done so for what was sent over it."""
+"""Seconds after which a connection may have broken because of the size of a batch."""
 
 REFUSED_OFTEN: Final = 40
-"""Failures in a row, each at once, after which the size of a batch is taken for a reason all the same."""
+"""Successive failures, each at once, after which the size of a batch counts as a reason, too."""
 
 PIECE: Final = 250
 """Jobs whose ticks are in the smallest piece of a batch that has failed."""
@@ -64,7 +64,7 @@ PRUNE_EVERY: Final = 5
 
 
 class Commits:
-    """The commits of one scheduler to one store. `consequences`: told of each answer, and of failures of the store."""
+    """The commits of one scheduler to one store. `consequences`: learn each answer, and failures of the store."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Commits:
         self.store = store
         self.writer = writer
         self.trouble: str | None = None
-        """The trouble with the store; None: none that is known."""
+        """The known trouble with the store, or None."""
         self.count = 0
         """How many batches have been committed."""
         self._journal = core.journal
@@ -95,21 +95,21 @@ class Commits:
         self.gathering = Gathering()
         self._failures = 0
         self._most: int | None = None
-        """Of how many jobs ticks are sent together, as more than that did not get through; None: of any number."""
+        """The most jobs whose ticks are sent together, because more did not get through. None: any number."""
         self._lost: Exception | None = None
-        """Why something is not stored that was noted before the next flush."""
+        """Why a note before the next flush is not stored."""
         self._down_since: float | None = None
         self._consequences = consequences
         core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
-        """Write to the store from now on: it is open, and all that it held is known."""
+        """Write to the store from now on: it is open, and its contents are known."""
         self._journal.open(epoch)
         self._is_open = True
         self._ask()
 
     def reopen(self, epoch: int) -> None:
-        """Write to the store again, which has been opened anew."""
+        """Write to the store again, which has been opened again."""
         self._journal.reopen(epoch)
         self._is_open = True
         self._ask()
@@ -123,26 +123,28 @@ class Commits:
         if not self._is_sending:
             self._looks = 0
             return
-        self._looks += 1  # a loop that stood still itself has looked seldom
+        self._looks += 1  # a loop that stood still has looked seldom
         if now - self._sent_at > STALLED and self._looks > LOOKS:
             self._is_down(f"{self.store!r} has not answered for {STALLED:g} s")
 
     def changed(self, rows: int) -> None:
-        """Take note that others have changed so many rows."""
+        """Note that others have changed this number of rows."""
         self._pruning.changed(rows, self._queue.clock.monotonic())
 
     def answered(self) -> None:
-        """Take note that the store has answered something else than a commit."""
+        """Note that the store has answered another call than a commit."""
         if not self._failures and not self._is_sending:
             self._is_up()
 
     def try_now(self) -> None:
-        """Send at once what was to be tried again in a moment: the store has answered over another connection."""
+        """Send a failed batch again at once: the store has answered over another connection."""
         if self._failures:
             self._send_again(self._failures)
 
     def failed(self, error: Exception) -> None:
-        """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
+        """Note that a call of the store has failed. An error other than StoreError is a defect of the store, and
+        logged.
+        """
         if isinstance(error, StoreBusy):
             logger.debug("the store was not asked: %s", error)
         elif isinstance(error, StoreError):
@@ -151,9 +153,9 @@ class Commits:
             logger.error("the store failed", exc_info=error)
 
     def left(self) -> Sealed | None:
-        """The next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now.
+        """Return the next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now.
 
-        A small one, for there is no time to find out how large it may be.
+        The batch is small, because there is no time to find out how large it may be.
         """
         journal = self._journal
         if not journal.sealed and journal.pending and self._is_open:
@@ -167,7 +169,7 @@ class Commits:
         return journal.sealed[0] if journal.sealed else None
 
     def said(self, receipts: Sequence[Receipt]) -> None:
-        """Take note that the batch that was left is durable, in one part or in several."""
+        """Note that the batch that was left is durable, in one part or in several."""
         sealed = self._journal.taken()
         for receipt in receipts:
             self._look_at_stale(receipt)
@@ -175,18 +177,18 @@ class Commits:
         self._consequences.committed(sealed.batch, Receipt(gone=gone))
 
     def _ask(self) -> None:
-        """Have what is pending sent in the next turn of the loop, with what comes until then."""
+        """Send pending notes in the next turn of the loop, with notes until then."""
         journal = self._journal
-        if self._is_turn_near and not journal.pending.flushed:  # as nearly always: first
+        if self._is_turn_near and not journal.pending.flushed:  # nearly always so, hence first
             return
         if journal.sealed or not self._is_open:
             return
-        with suppress(LifecycleError):  # the loop has ended: `left` is asked
+        with suppress(LifecycleError):  # the loop has ended: `left` sends them
             self._turn_at(AT_ONCE if self._is_pressing else self.gathering.first_look())
 
     @property
     def _is_pressing(self) -> bool:
-        """Whether what is pending waits for nothing else to come: somebody waits for it, or it is much already."""
+        """Whether the batch need not wait for more: a caller waits for it, or it is large already."""
         pending = self._journal.pending
         return self.store.is_immediate or bool(pending.flushed) or len(pending.ended) > FULL
 
@@ -234,7 +236,7 @@ class Commits:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Send what is left of a batch, or else the next one."""
+        """Send the rest of a batch, or else the next one."""
         if self._is_sending or self._failures or not self._is_open:
             return
         if self._journal.sealed:
@@ -256,7 +258,7 @@ class Commits:
         durable = [run for run in sealed.runs if run.fence_number not in refused]
         for run in sealed.runs:
             if run.fence_number in refused:
-                self._marks.refused(run)  # which may mark it again: it has another fence from then on
+                self._marks.refused(run)  # this may mark it again: it has another fence from then on
         if durable:
             self._marks.committed(durable)
         self._consequences.committed(sealed.batch, receipt)
@@ -265,13 +267,13 @@ class Commits:
         self._pruning.written(sealed.batch, self._sent_at)
 
     def _let_stand(self, rows: Sequence[StoredJob], sealed: Sealed) -> None:
-        """Have jobs of ours give way whose rows another agent has written first."""
+        """Let jobs of ours give way whose rows another node has written first."""
         for row in rows:
             if error := self._consequences.give_way(row, sealed.batch.added.get(row.id, "")):
                 self._lost = error
 
     def _look_at_stale(self, receipt: Receipt) -> bool:
-        """Look at ends that were not taken, as their ticks have records of others. Whether some are sent again."""
+        """Handle refused ends, whose ticks have records of others. Return whether some are sent again."""
         are_some_sent_again = False
         for tick in receipt.stale:
             never_began = tick.outcome == Outcome.MISSED.value or (tick.owed and not tick.attempt)
@@ -285,7 +287,7 @@ class Commits:
         return are_some_sent_again
 
     def _got_through(self, jobs: int) -> None:
-        """A batch with so many jobs is durable: where they are kept small, the next ones may be twice as large."""
+        """Note that a batch with that many jobs is durable. If batches are kept small, they may grow."""
         if self._most is not None and 2 * jobs > self._most:
             self._most = 2 * self._most if self._most < MOST_JOBS else None
 
@@ -302,8 +304,10 @@ class Commits:
         self._queue.push(self._queue.clock.monotonic() + wait, partial(self._send_again, self._failures))
 
     def _may_be_too_large(self, error: StoreError) -> bool:
-        """Whether a smaller batch may get through: a server that is only slow may have no time for as many at once. One
-        that cannot be reached refuses any. But the connection may break for the size, too.
+        """Return whether a smaller batch may get through.
+
+        A slow server may have no time for so large a batch. An unreachable server refuses any. But the connection may
+        break because of the size, too.
         """
         took = self._queue.clock.monotonic() - self._sent_at
         return not isinstance(error, StoreUnreachable) or took > SLOW or not self._failures % REFUSED_OFTEN
@@ -313,7 +317,7 @@ class Commits:
             self._send()
 
     def _ask_what_is_locked(self, why: StoreLocked) -> None:
-        """Have the jobs of a batch wait whose rows are locked, and send the rest again."""
+        """Let the jobs of a batch wait whose rows are locked, and send the rest again."""
 
         def found(locked: set[str] | None, error: Exception | None) -> None:
             self._is_sending = False
@@ -322,7 +326,7 @@ class Commits:
             if not locked:
                 self._try_again(error if isinstance(error, StoreError) else why)
                 return
-            self._is_up()  # it has answered; after a failure nobody else would send what is left
+            self._is_up()  # it has answered; after a failure nothing else would send the rest
             self._locked_rows.wait(locked)
             self._go_on()
 
@@ -330,7 +334,7 @@ class Commits:
         self._locked_rows.ask(found)
 
     def _take_apart(self, error: Exception) -> None:
-        """Send a batch again job by job: what no store can carry out must not stand in the way of the rest."""
+        """Send a batch again job by job: a part that no store can take must not delay the rest."""
         if self._journal.take_apart():
             logger.error("a batch failed and is sent again job by job", exc_info=error)
             return

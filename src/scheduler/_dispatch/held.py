@@ -1,4 +1,4 @@
-"""Jobs that are with us for one of their ticks, of those whose next starts stand in a queue outside of every agent."""
+"""The jobs that are here for one of their ticks. Their next starts stand in a queue outside of every node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..stores import Peer, Sharing, View
 
 
 class GivenBack(Delivery):
-    """A delivery that others may have by now. Where it stood is known."""
+    """A delivery that others may have now. Its place is known."""
 
     def __init__(self, was: Delivery) -> None:
         self._tick, self._place = was.tick, was.place
@@ -27,7 +27,7 @@ class GivenBack(Delivery):
         return self._place
 
     def done(self) -> None:
-        """Do nothing: whoever has it asks its row."""
+        """Do nothing: a node that has it checks its row."""
 
     def release(self, seconds: int = 0) -> None:
         """Do nothing, as above."""
@@ -38,15 +38,15 @@ class GivenBack(Delivery):
 
 @define(eq=False)
 class Hold:
-    """A job that is with us. `due_us`: the execution that it was taken for; None: it was added here.
+    """A job that is here.
 
-    `taken_us`: the execution that is taken by its row until it is released, which is `due_us` but for another grid.
-    `placed_us`: the execution that was put into the queue for it since, and not again. `planned`: the one that was
-    planned for it last, and its schedule. `gives_back`: nothing of it has begun here, and somebody else is to have it,
-    after `rests` seconds.
-    `is_long`: it has been with us for a while. `starts_here`: it is new, and its first start needs no queue.
-    `is_fetched`: it was taken out of its turn, and `due_us` stands in no queue. `where`: the labels that it is for, of
-    what is for others.
+    `due_us`: the execution that it was taken for. None: it was added here. `taken_us`: the execution that is taken by
+    its row until its release. It is `due_us`, unless the grid has changed. `placed_us`: the execution that was put for
+    it since, and not again. `planned`: its last planned execution, and its schedule.
+
+    `gives_back`: no run has begun here, and another node should have it, after `rests` seconds. `is_long`: it has been
+    here for a while. `starts_here`: it is new, and its first start needs no queue. `is_fetched`: it was taken out of
+    its turn, and `due_us` stands in no queue. `where`: its labels, if it is for others.
     """
 
     due_us: int | None = None
@@ -62,7 +62,7 @@ class Hold:
     where: str | None = None
 
     def settle(self) -> None:
-        """Say to the queue what has become of the execution, now that the store knows."""
+        """Tell the queue what has become of the execution, now that the store knows."""
         if self.delivery is None:
             return
         if self.gives_back:
@@ -72,12 +72,13 @@ class Hold:
 
 
 class Held:
-    """The jobs that are with us, by their ids: an Ownership. Changed on the loop; any thread may ask. `sharing`: of a
-    store that others have, too.
+    """The jobs that are here, by their ids: an Ownership. Changed on the loop; any thread may ask.
+
+    `sharing`: of a store that others have, too.
     """
 
     is_shared = True
-    """Whoever comes first takes a job that stands in the queue."""
+    """Whether others may take a job that stands in the queue."""
     are_asked = True
     know_parts = False
 
@@ -87,32 +88,32 @@ class Held:
         self.leaving: dict[str, Hold] = {}
         """Jobs whose release is on its way to the store."""
         self.strays: dict[str, Hold] = {}
-        """What was taken, and no job of ours has come of it: the next batch releases it."""
+        """Executions that were taken without a job. The next batch releases them."""
 
     @property
     def view(self) -> View | None:
-        """The agents as they were seen last; None: not at all."""
+        """The nodes as they were seen last. None: they were not seen."""
         return None if self._sharing is None else self._sharing.last
 
     @property
     def know_labels(self) -> bool:
-        """Whether there are agents among which labels choose."""
+        """Whether there are nodes among which labels choose."""
         return self._sharing is not None
 
     def fits(self, where: str | None) -> bool:
-        """Whether we may have jobs for these labels. Nobody has parts of jobs here."""
+        """Return whether we may have jobs for these labels. With a queue no node has parts of jobs."""
         if where is None:
             return True
         us = self._us()
         return us is not None and not is_part(where) and us.fits(where)
 
     def has_labels(self) -> bool:
-        """Whether there may be jobs for labels of ours."""
+        """Return whether there may be jobs for our labels."""
         us = self._us()
         return us is not None and bool(us.labels)
 
     def has_others(self, where: str | None = None) -> bool:
-        """Whether another agent is there that may have jobs for these labels."""
+        """Return whether another node may have jobs for these labels."""
         view = self.view
         return view is not None and any(
             peer.epoch != view.me and (where is None or peer.fits(where)) for peer in view.peers
@@ -122,17 +123,18 @@ class Held:
         view = self.view
         return None if view is None else next((peer for peer in view.peers if peer.epoch == view.me), None)
 
-    def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:  # noqa: ARG002 - whoever takes a tick has its job
-        """Whether the job of that id is with us."""
+    def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:  # noqa: ARG002 - the node that takes a tick has its job
+        """Return whether the job of that id is here."""
         return id in self.by_id
 
     def has(self, id: str) -> bool:
-        """Whether an execution of the job is with us, or is about to be released."""
+        """Return whether an execution of the job is here, or is about to be released."""
         return id in self.by_id or id in self.leaving or id in self.strays
 
-    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - no place is anybody's
-        """Have a job that is added here, until its row is durable and its first start here is over. Not one that is for
-        others.
+    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - places have no owner
+        """Keep a job that is added here, until its row is durable and its first start here is over.
+
+        Return False for a job with labels of others.
         """
         if not self.fits(where):
             return False
@@ -140,11 +142,11 @@ class Held:
         return True
 
     def is_idle(self) -> bool:
-        """False: what has been taken may be on its way to us at any time."""
+        """Return False: an execution may be on its way here at any time."""
         return False
 
     def let_go(self) -> None:
-        """Have nothing any more: others have taken us for dead, and may take what we had."""
+        """Give up all jobs: others have taken us for dead, and may take them."""
         for hold in self._all():
             if hold.delivery is not None:
                 hold.delivery.release()
@@ -152,7 +154,7 @@ class Held:
             holds.clear()
 
     def give_back(self, seconds: int) -> int:
-        """Let others have the executions of all jobs that are with us, should we be buried. How many there were."""
+        """Let others have the executions of all jobs that are here, in case we are buried. Return their number."""
         count = 0
         for hold in self._all():
             if hold.delivery is not None and not isinstance(hold.delivery, GivenBack):
@@ -165,13 +167,13 @@ class Held:
         return [*self.by_id.values(), *self.leaving.values(), *self.strays.values()]
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - as above
-        """The name of the agent that has the job, as far as we know: ours, or None."""
+        """Return the name of the node that has the job, as far as we know: ours, or None."""
         us = self._us()
         return None if us is None or id not in self.by_id else us.name
 
 
 def is_being_removed(journal: Journal, id: str) -> bool:
-    """Whether the job was removed here, and that is still on its way to the store."""
+    """Return whether the job was removed here, and that is still on its way to the store."""
     noted = [(sealed.batch.jobs, sealed.batch.finished) for sealed in journal.unsettled]
     noted.append((journal.pending.jobs, journal.pending.finished))
     rows = [jobs.get(id) for jobs, finished in noted if id in jobs or id in finished]

@@ -1,10 +1,10 @@
-"""Who of several schedulers that have one store has which job, and how that changes.
+"""Which of several schedulers on one store has which job, and how that changes.
 
-Sharded is the membership of a node whose jobs are those of its shards, Queued that of one whose jobs come out of a
-queue. Both have a Node: the lease, who else is there, and what follows from being taken for dead. Requests go from node
-to node through the store. Consequences are what follows from commits.
+Sharded is the membership of a node that has the jobs of its shards. Queued is the membership of a node whose jobs come
+out of a queue. Both have a Node: the lease, the other nodes, and what happens when they take it for dead. Requests go
+from node to node through the store. Consequences follow from commits.
 
-Knows no Memory: that one asks a Membership, whichever it is. Lives on the loop, but for what the lease calls.
+The package knows no Memory, which asks a Membership of either kind. On the loop, except for calls of the lease.
 """
 
 from .answers import Answers

@@ -1,6 +1,7 @@
-"""Answers: what has become of runs that we have asked of other nodes, read from the store while somebody waits.
+"""Answers: what has become of runs that we have requested from other nodes.
 
-The record of a tick says it, so that it does not matter who has written that. On the loop.
+They are read from the store while a caller waits. The record of a tick gives the answer, whichever node wrote it. On
+the loop.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ logger = getLogger(__name__)
 
 
 class Answers:
-    """The answers to what one scheduler has asked of others. `writer`: the store is asked by that."""
+    """The answers to one scheduler's requests. `writer` asks the store."""
 
     def __init__(self, sharing: Sharing, writer: Writer, core: Core) -> None:
         self._sharing = sharing
@@ -30,7 +31,7 @@ class Answers:
         self._is_asking = False
 
     def look(self) -> None:
-        """Read what has become of what we have asked for, if somebody waits for it."""
+        """Read what has become of our requests, if a caller waits."""
         if self._is_asking or not self._journal.awaited:
             return
         numbers = self._journal.asked_for()
@@ -54,7 +55,7 @@ class Answers:
 
 
 def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | None:
-    """The end of the run that a request has asked for; None: it is still to come. `now_us`: for what has no tick."""
+    """Return the end of a requested run. None: it has not ended. `now_us`: the due instant if there is no tick."""
     due_us = now_us if answer.due_us is None else answer.due_us
     if answer.reason is not None:
         return _missed(job_id, due_us, _reason(answer.reason))
@@ -69,7 +70,7 @@ def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | N
 
 
 def _reason(text: str | None) -> MissedReason:
-    """Why there was no run; STOPPED, where the record says nothing or what only another version knows."""
+    """Return why there was no run. STOPPED if the record has no reason, or one of another version."""
     return next((reason for reason in MissedReason if reason.value == text), MissedReason.STOPPED)
 
 

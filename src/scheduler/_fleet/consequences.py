@@ -1,4 +1,4 @@
-"""Consequences of a commit for a node of a fleet, and for a scheduler whose jobs come out of a queue."""
+"""The consequences of commits for a node of a fleet, with or without a queue."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .requests import Requests
 
 @frozen(eq=False)
 class SharedConsequences:
-    """The consequences where other nodes share the store. To be buried by them is not the end: we join them again."""
+    """The consequences in a shared store. A node that the others bury joins them again."""
 
     belief: Belief
     ways: Ways
     requests: Requests
 
     def tried(self, error: Exception | None) -> None:
-        """Know whether we can commit at all."""
+        """Note whether we can commit at all."""
         self.ways.tried("commits", error)
 
     def failed(self, error: StoreError) -> bool:
@@ -41,7 +41,7 @@ class SharedConsequences:
 
 @frozen(eq=False)
 class QueuedConsequences:
-    """The consequences where jobs come out of a queue, beside those of the nodes that share the store, if any do."""
+    """The consequences with a queue, in addition to those of other nodes."""
 
     others: Consequences
     dispatch: Dispatch
@@ -60,7 +60,7 @@ class QueuedConsequences:
         self.dispatch.committed(batch, receipt)
 
     def lost(self, batch: Batch) -> None:
-        """Release what the batch was to release."""
+        """Release what the lost batch would have released."""
         self.dispatch.lost(batch)
 
     def give_way(self, row: StoredJob, on_conflict: str) -> Exception | None:

@@ -1,10 +1,10 @@
-"""Node: one scheduler among those that share a store: its lease, who else is there, and what it does once it is buried.
+"""Node: one of the schedulers that share a store, with its lease, the other nodes, and its burial.
 
-The lease looks around in a thread of its own (lease.py). What it has seen comes to the loop, where a Keeper does what
-follows from it for jobs: shards are moved, or a queue is listened to. A node that the others took for dead lets go of
-everything, and joins them again as somebody new (rejoining.py).
+The lease looks around in a thread of its own (lease.py). Its findings come to the loop, where a Keeper moves shards or
+listens to a queue. A node that the others took for dead lets go of everything, and joins them again under a new
+identity (rejoining.py).
 
-Lives on the loop; the store is asked in threads.
+On the loop; the store is asked in threads.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 UNSETTLED_AFTER: Final = LEASE
-"""Seconds for which a way to the store is closed, while the lease is renewed, before others get what they can take."""
+"""Seconds for which a connection is broken, while the lease is renewed, before others get our shards."""
 
 RESIGNS_AFTER: Final = 2 * LEASE
-"""Seconds after which a node lets go of the rest as if it were dead: what it has noted of these jobs is not durable."""
+"""Seconds before a node lets go of the rest as if it were dead. Its notes about these jobs are not durable."""
 
 TO_SERVE: Final = ("commits", "shards", "rests", "claims")
-"""The ways without which jobs of ours stand still for ever. Without units, only jobs with a limit do."""
+"""The connections without which our jobs stand still for ever. Without units, only jobs with a limit do."""
 
 
 @frozen(eq=False, kw_only=True)
 class NodeParts:
-    """The parts of one scheduler that a node needs. `on_news`: called in the lease's thread when others have changed
-    rows, or the store does not answer.
+    """The parts of one scheduler that a node needs.
+
+    `on_news`: called in the lease's thread when others have changed rows, or the store does not answer.
     """
 
     sharing: Sharing
@@ -58,24 +59,25 @@ class NodeParts:
 
 
 class Keeper(Protocol):
-    """The part of a node that has jobs come and go. On the loop."""
+    """The part of a node that takes and gives jobs. On the loop."""
 
     leaves_ticks: bool
-    """A tick that is due may be left to whoever has its job next."""
+    """Whether a due tick may be left to the job's next owner."""
 
     def lease_is(self, *, held: bool) -> None:
-        """Take note of whether our lease is held."""
+        """Note whether our lease is held."""
 
     async def follow(self, view: View, group: TaskGroup) -> float | None:
-        """Do what the view asks for, while our lease is held. After how many seconds to go on if nothing changes; None:
-        never. Raises StoreError.
+        """Act on the view, while our lease is held. Raises StoreError.
+
+        Return the seconds until the next step if nothing changes. None: there is none.
         """
 
     def buried(self) -> None:
-        """Take note that we, and no other node, have buried somebody."""
+        """Note that we, and no other node, have buried a node."""
 
     async def lose_all(self) -> None:
-        """Have nothing to take up and nothing to hand on any more: all of it is others'."""
+        """Stop taking and handing on: all jobs are others'."""
 
 
 class Node:
@@ -105,17 +107,17 @@ class Node:
         core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=keeper.leaves_ticks)
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
-        self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
+        self._scope: anyio.CancelScope | None = None  # made on the loop, because a scheduler may be made anywhere
         self._following: anyio.CancelScope | None = None
         self._is_over = False
         self._view: View | None = None
         self.turn = 0
-        """In which turn of the lease the view was asked for."""
+        """The turn of the lease that asked for the view."""
         self._is_settled = False
-        """The others know that we have read the store, and stay. Else none of them gives us anything."""
+        """Whether the others know that we have read the store, and stay. Else they give us no shard."""
         self.ways = parts.ways
         self._is_cut_off = False
-        """Others can do what we cannot: a way of ours to the store is closed."""
+        """Whether others can do what we cannot: a connection of ours is broken."""
         self._is_leaving = False
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
@@ -123,17 +125,17 @@ class Node:
 
     @property
     def leaves(self) -> bool:
-        """Whether all is to go to others that can go: we are stopping, or cannot serve it."""
+        """Whether every job that can go should go: we are stopping, or cannot serve it."""
         return self._is_leaving or self._is_cut_off
 
     async def ask(self, call: Callable[[], T]) -> T:
-        """Ask the store in a thread, over connections that no commit holds up. One question at a time."""
+        """Ask the store in a thread, over connections that no commit delays. One question at a time."""
         return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
 
     async def join(self) -> View:
-        """Claim what is ours and nobody has, before anything is read. Return who is there, and has what.
+        """Claim free shards of ours, before anything is read. Return the nodes and their shards.
 
-        It is called again if the others bury us while we start: nothing is ours then of what was before.
+        It is called again if the others bury us while we start: then nothing from before is ours.
         """
         self._view, self._trouble, self._names = None, None, {}
         self._ours.let_go()
@@ -148,7 +150,7 @@ class Node:
         self.lease.look()
 
     def give_away(self) -> None:
-        """Have what nothing runs of go to the others, from now on: we are stopping, and what runs takes long."""
+        """Give idle jobs to the others from now on: we are stopping, and the runs take long."""
         self._is_leaving = True
         self._change.set()
 
@@ -159,8 +161,9 @@ class Node:
             self._scope.cancel()
 
     def close(self) -> None:
-        """Give all of it to the others, which comes before all that nobody waits for, and renew the lease no more. Any
-        thread.
+        """Give all jobs to the others, and renew the lease no more. Any thread.
+
+        This comes before work that no other node waits for.
         """
         self.lease.end()
         with suppress(StoreError):  # they notice when our lease has ended
@@ -174,11 +177,11 @@ class Node:
         self._sharing.close()
 
     def go_on(self) -> None:
-        """Follow the view anew."""
+        """Follow the view again."""
         self._change.set()
 
     async def run(self) -> None:
-        """Follow what the lease sees, until `end`."""
+        """Follow the findings of the lease, until `end`."""
         with anyio.CancelScope() as self._scope:
             async with anyio.create_task_group() as group:
                 while not self._is_over:
@@ -198,7 +201,7 @@ class Node:
                     self._change = anyio.Event()
 
     async def _settle(self) -> None:
-        """Tell the others whether we stay. Those of an older version would give back to us what we give them."""
+        """Tell the others whether we stay. Nodes of an older version would give back to us what we give them."""
         view = self._view
         stays = not self.leaves or view is None or not view.heeds_unsettled
         if stays != self._is_settled:
@@ -207,7 +210,7 @@ class Node:
             self.lease.look()
 
     async def _follow(self, group: TaskGroup) -> float | None:
-        """Do what the last view asks for. After how many seconds to go on if nothing changes; None: never."""
+        """Act on the last view. Return the seconds until the next step, or None."""
         self._keeper.lease_is(held=self.lease.is_held())
         view = self._view
         if view is None or not self.lease.is_held():
@@ -218,8 +221,9 @@ class Node:
         return await self._keeper.follow(view, group)
 
     def _look_at_ways(self) -> None:
-        """Give to others what they can serve and we cannot, and take our part again once we can. Where nobody else can,
-        keep trying.
+        """Give jobs to others that can serve them while we cannot, and take our part again later.
+
+        If no other node can, keep trying.
         """
         is_cut_off = self.ways.closed_for() > UNSETTLED_AFTER
         if is_cut_off != self._is_cut_off:
@@ -233,18 +237,18 @@ class Node:
             self.lease.resign("its lease is renewed, but it cannot connect for commits or shards, and others can")
 
     def _is_trouble_ours(self) -> bool:
-        """Whether another node has all that it needs, as far as is known."""
+        """Return whether another node has all connections, as far as is known."""
         view = self._sharing.last
         living = [] if view is None else [each for each in view.peers if each.left >= 0 and each.epoch != view.me]
         return not all(peer.is_unsettled or peer.is_off for peer in living)
 
     def _is_alone(self) -> bool:
-        """Whether there was no other node that could have our jobs by now, when we saw the store last."""
+        """Return whether no other node could have our jobs when we saw the store last."""
         view = self._sharing.last
         return view is not None and all(each.epoch == view.me for each in view.peers)
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
-        """Let go of everything, which others have by now, and join them again as somebody new."""
+        """Let go of all jobs, which others have now, and join the fleet under a new identity."""
         us = self._names.get(0 if self._view is None else self._view.me, "")
         logger.warning("this agent has lost its part of the store, and joins again: %s", trouble)
         self._core.listeners.tell(AgentLost(instant_at(self._core.clock.wall()), us, str(trouble), is_us=True))
@@ -272,7 +276,7 @@ class Node:
                 return None
 
     def _meet(self, view: View) -> None:
-        """Tell of agents that have come and gone."""
+        """Tell listeners of nodes that have come and gone."""
         names, tell = {peer.epoch: peer.name for peer in view.peers}, self._core.listeners.tell
         at = instant_at(self._core.clock.wall())
         for epoch in names.keys() - self._names.keys():
@@ -290,7 +294,7 @@ class Node:
         self._core.loop.call_soon(self._look_at, view, turn)
         if view.is_news:
             self._tell_news()
-        if self._view is None:  # nothing is called before the first jobs are here
+        if self._view is None:  # the loop calls nothing before the first jobs are here
             self._view, self.turn = view, turn
 
     def _failed(self, error: StoreError) -> None:
@@ -298,7 +302,7 @@ class Node:
         self._core.loop.call_soon(self._look_at_failure, error)
 
     def _look_at_failure(self, error: StoreError) -> None:
-        """Note that others have been looked at, or not, and that nobody could be buried, nor anything claimed."""
+        """Note that the last look has failed, and with it burials and claims."""
         self.ways.tried("claims", error)
         self._change.set()
         self._keeper.lease_is(held=self.lease.is_held())
@@ -311,16 +315,16 @@ class Node:
 
     def _look_at(self, view: View, turn: int) -> None:
         if self._view is not None and view.me < self._view.me:
-            return  # it is of an incarnation that has ended since
+            return  # the view is of an earlier incarnation
         self._view, self.turn = view, turn
-        if self._heard_since != self._belief.heard_since:  # the lease was not renewed for a while, and is again
+        if self._heard_since != self._belief.heard_since:  # the lease is renewed again after a gap
             self._heard_since = self._belief.heard_since
             self._commits.try_now()
         self._judge_clock()
         self._change.set()
 
     def _judge_clock(self) -> None:
-        """Trust our clock, or not, by what the store's has shown."""
+        """Trust our clock, or not, after a comparison with the store's."""
         if self.lease.clock_found is not None:
             skew, is_off = self.lease.clock_found
             most, is_idle = self._sharing.max_skew, self._ours.is_idle()
@@ -328,7 +332,7 @@ class Node:
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
         if self.lease.is_held():
-            return  # by somebody new: we were buried while we joined
+            return  # a new incarnation holds it: we were buried while we joined
         self._trouble = trouble
         if self._following is not None:
             self._following.cancel()

@@ -1,4 +1,4 @@
-"""Other nodes, as polls deal with them: the store is asked beside its commits, and requests go both ways."""
+"""Other nodes, as polls deal with them: the store is asked next to its commits, and requests go both ways."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .requests import Requests
 
 
 class OtherNodes:
-    """The other nodes of one scheduler. `asker`: asks the store beside its commits, where that waits. `leave`: sees to
-    what is asked of jobs that we have not.
+    """The other nodes of one scheduler.
+
+    `asker`: asks the store next to its commits, if it waits. `leave`: handles requests for jobs that are not ours.
     """
 
     tell_of_news = True
@@ -66,20 +67,22 @@ class OtherNodes:
 
 
 class Unheeded:
-    """Requests for jobs that stand in a queue. Whoever has asked fetches them; if that one is gone, somebody else."""
+    """Requests for jobs that stand in a queue. The node that asked fetches them; if it is gone, another node does."""
 
     def __init__(self) -> None:
         self._once: set[int] = set()
 
     def still(self, left: Iterable[StoredRequest]) -> list[StoredRequest]:
-        """Return those that were there the last time, too. They count as new after that; all others are forgotten."""
+        """Return the requests that were there the last time, too. They count as new after that; all others are
+        forgotten.
+        """
         left = list(left)
         before, self._once = self._once, {each.number for each in left} - self._once
         return [each for each in left if each.number in before]
 
 
 def fetched_if_unheeded(fetch: Callable[[list[StoredRequest]], object]) -> Callable[[list[StoredRequest]], None]:
-    """Return what has those requests fetched that nobody has heeded until the next poll."""
+    """Return a function that fetches requests which no node has heeded until the next poll."""
     unheeded = Unheeded()
 
     def leave(left: list[StoredRequest]) -> None:
@@ -90,8 +93,8 @@ def fetched_if_unheeded(fetch: Callable[[list[StoredRequest]], object]) -> Calla
 
 
 def leave_to_owners(requests: list[StoredRequest]) -> None:
-    """Do nothing: who has the jobs finds what is asked of them."""
+    """Do nothing: the owners of the jobs find the requests."""
 
 
 def _nothing() -> None:
-    """Do nothing: who has called is gone."""
+    """Do nothing: the caller is gone."""

@@ -1,8 +1,8 @@
-"""Queued: jobs come out of a queue for one tick each, and go again. Between two ticks nobody has them.
+"""Queued: jobs come out of a queue for one tick each, and go again. Between two ticks no node has them.
 
-Where nodes share the store each holds a lease, so that one that dies can be buried: what it had taken may be taken from
-then on. Shards are claimed as by any other node, so that a node sees who is there; no job comes or goes with them. A
-store that is ours alone has no lease. Lives on the loop.
+In a shared store each node holds a lease, so that a dead node can be buried. From then on others may take what it had
+taken. Nodes claim shards as usual, so that each sees the others; no job comes or goes with a shard. A store that is not
+shared has no lease. On the loop.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .node import Node, NodeParts
 logger = getLogger(__name__)
 
 FORGETS: Final = 300.0
-"""Seconds from one look for shards that no job asks for any more to the next."""
+"""Seconds between looks for shards that no job asks for any more."""
 
 
 class Beside(Protocol):
-    """The membership next to a queue: the lease of a node, or a store that is ours alone. See Membership."""
+    """The membership next to a queue: the lease of a node, or no fleet. Each verb is that of a Membership."""
 
     is_patient: bool
     reads_beside: bool
@@ -83,7 +83,7 @@ class Queued:
         return []
 
     def begin(self, group: TaskGroup) -> None:
-        """Take what is due from now on, and audit the queue."""
+        """Take due executions from now on, and audit the queue."""
         self.dispatch.begin()
         self.beside.begin(group)
         group.start_soon(self.audit.run, name="scheduler queue audit")
@@ -103,7 +103,7 @@ class Queued:
         self.beside.end()
 
     def close(self) -> None:
-        """Let go of the queue, once it has what was planned last, and leave the fleet."""
+        """Close the queue, once it has the last plans, and leave the fleet."""
         self.dispatch.close()
         self.beside.close()
 
@@ -117,7 +117,7 @@ class Queued:
 
 
 class QueueNode:
-    """The lease of a node that has a queue. What it sees of others it tells those who take jobs, and who audit."""
+    """The lease of a node that has a queue. Its findings go to Taking, Fitting and QueueAudit."""
 
     is_patient = True
     reads_beside = True
@@ -137,15 +137,15 @@ class QueueNode:
         self._fitting.see(await self.node.join())
 
     def rows(self) -> Rows:
-        """All jobs of the store: none of them is ours."""
+        """Return all jobs of the store: none of them is ours."""
         return AllRows(self._sharing, [])
 
     def begin(self, group: TaskGroup) -> None:
-        """Follow what the lease sees."""
+        """Follow the findings of the lease."""
         group.start_soon(self.node.run, name="scheduler shards")
 
     def hint(self) -> None:
-        """Have the lease say whether there is anything to be asked for. Any thread."""
+        """Let the lease ask whether there is news. Any thread."""
         self.node.hint()
 
     def give_away(self) -> None:
@@ -167,15 +167,15 @@ class QueueNode:
     # -- what the node asks for ----------------------------------------------------------------------------------------
 
     def lease_is(self, *, held: bool) -> None:
-        """Leave to others what comes out of the queue while our lease is not held."""
+        """Leave executions to others while our lease is not held."""
         self._taking.on_lease(held)
 
     def buried(self) -> None:
-        """Audit soon: what they had planned last nobody may have put."""
+        """Audit soon: the dead nodes may not have put their last plans."""
         self._audit.hint()
 
     async def follow(self, view: View, _group: TaskGroup) -> float | None:
-        """Listen to what is for us by now."""
+        """Listen to the labels that fit us now."""
         self._fitting.see(view)
         if view.labelled:
             await self._forget_empty()
@@ -190,7 +190,7 @@ class QueueNode:
         try:
             await self.node.ask(self._sharing.forget_empty)
         except StoreUnavailable as exc:
-            logger.info("shards of labels stay for now: %s", exc)  # somebody adds many jobs just now
+            logger.info("shards of labels stay for now: %s", exc)  # another node adds many jobs just now
 
     async def lose_all(self) -> None:
-        """Do nothing: what was taken is given back as our part of the store is."""
+        """Do nothing: taken executions are given back with our part of the store."""

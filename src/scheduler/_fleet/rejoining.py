@@ -1,8 +1,8 @@
-"""Rejoining: what becomes of an agent that the others took for dead.
+"""Rejoining: what a node does that the others took for dead.
 
-Whatever it had is another's by now, so it lets go of all of it: what runs is cancelled, and what it knew of ticks and
-of where jobs stand is forgotten. What users asked for in the meantime, rows of jobs, is kept and written later. Then it
-opens the store again, as a new incarnation that has nothing yet. Lives on the loop.
+Others have all of its jobs now, so it lets go of them: their runs are cancelled, and their ticks and states are
+forgotten. What users asked for meanwhile, rows of jobs, is kept and written later. Then the node opens the store again,
+as a new incarnation that has nothing yet. On the loop.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Owned(Protocol):
     """The ownership of a node, which it may lose as a whole."""
 
     def let_go(self) -> None:
-        """Have nothing any more: others have taken us for dead, and what we had."""
+        """Give up all jobs: others have taken us for dead, and have them."""
 
     def is_idle(self) -> bool:
-        """Whether no job of the store can be planned by our clock."""
+        """Return whether no job of the store can be planned by our clock."""
 
 
 class Rejoining:
@@ -68,7 +68,7 @@ class Rejoining:
         self._intake = rows.intake
 
     async def let_go(self) -> None:
-        """Have no job any more that others have, too."""
+        """Give up every job that others have, too."""
         self._commits.suspend()
         await in_turn(self._writer, lambda: None)  # a commit that was under way has been answered
         self._ours.let_go()
@@ -84,11 +84,11 @@ class Rejoining:
             self._ask_again(job, asked)
         let_go_of(job, self._core.queue)
         for run in job.runs:
-            run.cause = Cause.LOST  # also of one that is being cancelled already: its end is not to be counted here
+            run.cause = Cause.LOST  # also if the run is being cancelled: its end must not be counted here
 
     def _ask_again(self, job: Job, asked: AskedRun) -> None:
-        """Leave a run that was asked for here to whose the job is by now, unless it may have begun."""
-        if asked.number is not None:  # it stands in the store
+        """Leave a run that was requested here to the job's new node, unless it may have begun."""
+        if asked.number is not None:  # its request stands in the store
             return
         due_us = asked.due_us or 0
         if any(run.due_us == due_us and run.is_held and run.is_sent for run in job.runs) or asked.last_end is not None:
@@ -98,7 +98,7 @@ class Rejoining:
             self._core.journal.ask(job, Act.RUN, asked=asked)
 
     async def open(self) -> Opened:
-        """Open the store again, as soon as that can be done. Nothing is written before `Commits.reopen`."""
+        """Open the store again, as soon as that is possible. Nothing is written before `Commits.reopen`."""
         failures = 0
         opened: Opened | None = None
         while True:
@@ -120,12 +120,12 @@ class Rejoining:
             self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
 
     async def read_again(self) -> None:
-        """Follow what has become of the others' rows meanwhile."""
+        """Follow changes of the others' rows in the meantime."""
         with self._core.journal.noting_rows() as noted:
             await self._follow_all(noted.ids)
 
     async def _follow_all(self, noted: Collection[str]) -> None:
-        """`noted`: ids of rows of which we know better."""
+        """Follow all rows. `noted`: ids of rows that are known better here."""
         gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
         rows = self._sharing.load_others([])
         while (chunk := await run_sync(lambda: next(rows, None), abandon_on_cancel=True)) is not None:
@@ -142,6 +142,6 @@ class Rejoining:
                 self._reconciler.change(id, None)
 
     def _is_here(self, row: StoredJob) -> bool:
-        """Whether the job is ours by now, or comes with its shard."""
+        """Return whether the job is ours now, or comes with its shard."""
         job = self._core.jobs.find(row.id)
         return self._reconciler.is_ours(row) if job is None else not job.is_elsewhere

@@ -1,13 +1,13 @@
-"""Requests: what agents that share a store ask of each other, and what becomes of it.
+"""Requests: what nodes that share a store ask of each other, and what becomes of it.
 
-An act that concerns a job of another agent is a row, committed with all that was asked for beside it. The agent that
-has the job finds the row when it polls, and carries it out once:
+An act on a job of another node is a row, committed together with whatever else was asked for. That node finds the row
+when it polls, and carries it out once:
 
-    a run        -> the request is done in the commit that marks its tick, or that records why it has no run
-    anything else-> done in the commit that holds what it has changed
+    a run          -> the request is done in the commit that marks its tick, or that records why it has no run
+    anything else  -> done in the commit that holds its changes
 
-Whatever dies before that leaves the row open, and who has the job then finds it. Who waits for the outcome of a run
-reads it from the tick's record, so that it does not matter who has written that. On the loop.
+If the node dies before that, the row stays open, and the next owner of the job finds it. A caller that waits for the
+outcome of a run reads it from the tick's record, whichever node wrote it. On the loop.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ logger = getLogger(__name__)
 Done = Callable[["RequestedRun", RunEnded | RunMissed], None]
 Answered = Callable[[str | None], None]
 AuditJob = Callable[[Job, bool, Answered], None]
-"""Mend a job if anything is wrong with it, or with a record that says that it runs; tell what it was, None: nothing."""
+"""Mend a job if it, or a record that says that it runs, is wrong. Tell what was wrong, or None."""
 
 
 class RequestedRun(AskedRun):
-    """A run that another agent has asked for. `done`: told the answer when there is one."""
+    """A run that another node has asked for. `done`: gets the answer."""
 
     __slots__ = ("_done",)
 
     def __init__(self, request: StoredRequest, done: Done) -> None:
         super().__init__(request.job_id, set(), number=request.number)
-        self._open.discard(self)  # or it would be part of a circle
+        self._open.discard(self)  # or it would be part of a reference cycle
         self._done = done
 
     def settle(self, answer: RunEnded | RunMissed) -> None:
-        """Let who has asked know."""
+        """Answer the node that asked."""
         super().settle(answer)
         self._done(self, answer)
 
@@ -57,15 +57,16 @@ class Requests:
         self._reconciler = reconciler
         self._audit_job = audit_job
         self._begun = WeakValueDictionary[int, RequestedRun]()
-        """Runs that were asked for and whose jobs know of them. A job that goes to another agent forgets them."""
+        """Requested runs that their jobs know of. A job that goes to another node forgets them."""
         self._audited = set[int]()
         """Requests for audits that go on."""
         self._carried_out = set[int]()
-        """Those that were carried out since the store was asked last: its answer may be older than that."""
+        """Requests that were carried out since the last poll: its answer may be older than that."""
 
     def give_way(self, row: StoredJob, on_conflict: str) -> DuplicateJob | None:
-        """Let a job that we have added be what another agent has added at the same moment, which was first. Return what
-        whoever waits for a flush is to know.
+        """Replace a job of ours by the job of its id that another node added first, at the same moment.
+
+        Return the error for callers that wait for a flush.
         """
         job = self._core.jobs.find(row.id)
         if job is None:
@@ -81,12 +82,12 @@ class Requests:
         return error
 
     def begun(self) -> list[int]:
-        """Return the requests that are being carried out: the store is asked now, and need not tell of them again."""
+        """Return the requests that are being carried out. The poll that follows need not tell of them again."""
         self._carried_out.clear()
         return [*self._begun, *self._audited, *self._journal.doing()]
 
     def carry_out(self, request: StoredRequest) -> bool:
-        """Do what is asked for, unless it is being done. False: it is left to others, who have the job."""
+        """Carry out a request, unless it is being done. False: another node has the job."""
         job = self._core.jobs.find(request.job_id)
         if job is None or job.task is None or self._core.runs.is_stopping:
             return True
@@ -122,7 +123,7 @@ class Requests:
                 supersede(self._core, job)
             case Act.RESUME:
                 self._core.pausing.enable(job)
-                counts = job.counts()  # the pause may have ended before the job came to us
+                counts = job.counts()  # the pause may have ended before the job came here
                 counts.consecutive_failures = counts.consecutive_crashes = 0
             case Act.ANEW:
                 job = self._reconciler.begin_anew(job)
@@ -140,14 +141,14 @@ class Requests:
     def _audit(self, job: Job, request: StoredRequest) -> None:
         def answered(found: str | None) -> None:
             self._audited.discard(request.number)
-            self._journal.touch(job)  # so that the row says what the heap does
+            self._journal.touch(job)  # so that the row agrees with the heap
             self._journal.done(job, request.number, None, found)
 
         self._audited.add(request.number)
         self._audit_job(job, request.at_us is not None, answered)
 
     def _run_done(self, asked: RequestedRun, answer: RunEnded | RunMissed) -> None:
-        """Note what has become of a run. One that our stop has kept from beginning is left to who has the job then."""
+        """Note what has become of a run. If our stop prevented it, the next owner of the job starts it."""
         job, number = self._core.jobs.find(asked.job_id), asked.number or 0
         reason = answer.reason if isinstance(answer, RunMissed) else None
         if job is None or reason is MissedReason.STOPPED:

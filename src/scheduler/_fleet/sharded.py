@@ -1,12 +1,11 @@
 """Sharded: each node that shares a store has the jobs of its shards, and knows all others.
 
-Those of its own shards stand in its heap; the others do nothing here. What the lease sees of the store asks for one of
-these:
+Jobs of its own shards stand in its heap; the others do nothing here. A view of the lease asks for one of these:
 
-    a shard is ours, and not here yet  -> read its jobs: what is due is planned, what ran when its node died is a crash
+    a shard is ours, and not here yet  -> read its jobs: due ticks are planned, and runs of a dead node are crashes
     a shard of ours is another's       -> once none of its jobs runs, and all of them is durable: hand it on
 
-Which node a shard belongs to follows from who is there, so all agree without a word. Lives on the loop.
+The owner of a shard follows from the present nodes, so all agree without a message. On the loop.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .node import Node, NodeParts
 
 
 class Sharded:
-    """The membership of a node whose jobs are those of its shards."""
+    """The membership of a node that has the jobs of its shards."""
 
     is_patient = True
     reads_beside = True
@@ -39,7 +38,7 @@ class Sharded:
         self._departures = Departures(parts.sharing, moves, parts.core, lambda: self.node.lease.turns)
 
     async def join(self) -> None:
-        """Claim our shards that nobody has, and have all that are ours."""
+        """Claim free shards of ours, and take all shards that are ours."""
         view = await self.node.join()
         self._shares.take(view.ours())
 
@@ -53,15 +52,15 @@ class Sharded:
         return self._arrivals.of_the_gone(self._sharing.running(shards), shards)
 
     def owed(self) -> list[StoredTick]:
-        """Return the ticks of our shards that are to be tried again."""
+        """Return the ticks of our shards that will be tried again."""
         return self._sharing.owed(self._shares.all())
 
     def begin(self, group: TaskGroup) -> None:
-        """Take up what comes to us and hand on what is others' from now on."""
+        """Take shards that come and hand on others from now on."""
         group.start_soon(self.node.run, name="scheduler shards")
 
     def hint(self) -> None:
-        """Have the lease say whether there is anything to be asked for. Any thread."""
+        """Let the lease ask whether there is news. Any thread."""
         self.node.hint()
 
     def give_away(self) -> None:
@@ -77,7 +76,7 @@ class Sharded:
         self.node.close()
 
     def abandon(self) -> None:
-        """Have no shard any more: others took them while we joined. Any thread."""
+        """Give up all shards: others took them while we joined. Any thread."""
         self.node.let_go()
 
     def queue_statistics(self) -> DispatchStatistics | None:
@@ -87,18 +86,18 @@ class Sharded:
     # -- what the node asks for ----------------------------------------------------------------------------------------
 
     def lease_is(self, *, held: bool) -> None:
-        """Do nothing: what begins asks the lease itself."""
+        """Do nothing: each run checks the lease itself."""
 
     def buried(self) -> None:
-        """Do nothing: what they had comes to us, and to others, with its shards."""
+        """Do nothing: their jobs come here, and to others, with their shards."""
 
     async def follow(self, view: View, group: TaskGroup) -> float | None:
-        """Take up shards that are ours, and hand on those that are others'."""
+        """Take up shards that are ours, and hand on those of others."""
         arrivals, departures, owners = self._arrivals, self._departures, Rightful(view)
         await arrivals.close_left(view)
         departures.seen(self.node.turn)
         to_come = arrivals.wanted(view.ours().difference(departures.given))
-        if self._core.trust.is_off:  # they came to us before the others knew that our clock is off
+        if self._core.trust.is_off:  # they came here before the others knew that our clock is off
             await departures.give_back([shard for shard in to_come if shard not in arrivals.unread], owners)
         else:
             await arrivals.take(to_come, group)
@@ -111,6 +110,6 @@ class Sharded:
         return await departures.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
 
     async def lose_all(self) -> None:
-        """Have nothing to take up and nothing to hand on any more."""
+        """Stop taking and handing on shards."""
         await self._arrivals.let_go()
         self._departures.let_go()

@@ -1,11 +1,10 @@
-"""The journal: what has to survive the end of the process, noted as it happens and written down in groups.
+"""The journal: what must survive the end of the process, noted at once and written in groups.
 
-Whatever changes is noted here at once, and costs a dictionary entry. `seal` closes a batch, which is when the states of
-all jobs in it are written down as rows; what is noted after that goes into the next one. A batch stays here until it is
-durable, so that the journal can say what is still on its way. Somebody else sends it: `on_change` tells them that there
-is something to send.
+A change is noted here at once, for the cost of a dictionary entry. `seal` closes a batch and writes the states of its
+jobs as rows; later notes go into the next one. A batch stays here until it is durable, so that the journal knows what
+is on its way. The journal does not send: `on_change` tells the sender that there is something to send.
 
-A run that has room is *marked* before it begins: its mark goes into the next batch, and the run is held until that is
+A run that has room is *marked* before it begins: its mark goes into the next batch, and the run waits until that is
 durable. All of this happens in the thread of the loop.
 """
 
@@ -29,23 +28,21 @@ from .sealed import Flushed, Sealed
 
 
 class Journal:
-    """The journal of one scheduler. Only of stored jobs is anything noted: without a store there are none."""
+    """The journal of one scheduler. It notes only stored jobs: without a store there are none."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], *, has_heirs: bool = False) -> None:
         self.pending = Pending()
-        """The next batch, so far."""
         self.sealed: list[Sealed] = []
-        """Batches that are not durable yet, in their order. There are several only if one had to be taken apart."""
+        """Batches that are not durable yet, in order. There are several only if one had to be taken apart."""
         self.aside = Aside()
-        """Parts of batches that wait for rows which somebody else has locked."""
         self.unfollowed: dict[str, StoredJob | None] = {}
-        """Rows that others have changed, and that jobs are still to follow. What is noted here since wins."""
+        """Changed rows that jobs have not followed yet. Later notes here win."""
         self.is_kept = False
-        """There is a store for what is noted."""
+        """Whether there is a store for the notes."""
         self.has_heirs = has_heirs
-        """Other agents share the store, and go on with what this one leaves when it stops."""
+        """Whether other nodes share the store, and continue what this one leaves when it stops."""
         self.awaited: dict[int, AskedRun] = {}
-        """Runs that we have asked of other agents, by the numbers of the requests."""
+        """Runs that we have requested from other nodes, by the numbers of the requests."""
         self._timeline = timeline
         self._monotonic = monotonic
         self._on_change: Callable[[], None] = _nothing
@@ -54,12 +51,12 @@ class Journal:
         self._noted: list[Noted] = []
 
     def keep(self, on_change: Callable[[], None]) -> None:
-        """Have `on_change` called whenever something is noted: there is a store for it. Called once."""
+        """Call `on_change` whenever something is noted: there is a store for it. Called once."""
         self.is_kept = True
         self._on_change = on_change
 
     def before_sending(self, complete: Callable[[Batch], None]) -> None:
-        """Have `complete` add to each batch, when it is closed, what follows from it. Called once."""
+        """Let `complete` add to each sealed batch what follows from it. Called once."""
         self._before_sending = complete
 
     def open(self, epoch: int) -> None:
@@ -68,13 +65,11 @@ class Journal:
             self._fence = epoch << 32
 
     def reopen(self, epoch: int) -> None:
-        """Number marks from now on by that epoch: the store has been opened anew."""
+        """Number marks from now on by that epoch: the store has been opened again."""
         self._fence = epoch << 32
 
     def disown(self) -> None:
-        """Forget where jobs stand and what became of their ticks: by now others say so. What users have asked for, in
-        rows and requests, is kept for the next batch.
-        """
+        """Forget states of jobs and ends of ticks, which others decide now. Rows and requests of users are kept."""
         kept = Pending()
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         for batch in batches:
@@ -96,21 +91,19 @@ class Journal:
 
     @property
     def unsettled(self) -> list[Sealed]:
-        """All batches, and parts of such, that are not durable yet: of each job in their order."""
+        """All batches and parts that are not durable yet. Those of each job are in order."""
         return [*self.aside.parts, *self.sealed]
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def add(self, job: Job, row: StoredJob | None, on_conflict: str) -> None:
-        """Note the definition of a new job. If others have the store too, and one of them has added a job of that id at
-        this moment, its row stays, until it is decided by `on_conflict` what comes of both.
-        """
+        """Note the definition of a new job. If another node adds its id at this moment, `on_conflict` decides."""
         if job.is_removed:
             return
         pending = self.pending
         is_in_our_place = job.id in pending.finished or (job.id in pending.jobs and pending.jobs[job.id] is None)
         self.remember(job, row)
-        if is_in_our_place:  # of one that is still to be removed
+        if is_in_our_place:  # in the place of a job that is not yet removed
             self._replace(job)
         elif self.has_heirs:
             self.pending.added[job.id] = on_conflict
@@ -118,7 +111,7 @@ class Journal:
             self.pending.fresh.add(job.id)
 
     def replace(self, job: Job, row: StoredJob | None = None) -> None:
-        """Note the definition of a job that has taken the place of another."""
+        """Note the definition of a job that has replaced another."""
         if job.is_removed:
             return
         self.remember(job, row)
@@ -132,7 +125,7 @@ class Journal:
             self.ask(job, Act.ANEW)
 
     def begin_elsewhere(self, job: Job, next_us: int, *, is_by_hand: bool) -> None:
-        """Note where a new job stands that another agent has."""
+        """Note the state of a new job that another node has."""
         if job.id in self.pending.added:
             state = StoredState(job.id, next_us=next_us, next_by_hand=is_by_hand, next_of=job.schedule_text)
             self.pending.begun[job.id] = state
@@ -141,10 +134,10 @@ class Journal:
             self.ask(job, Act.START_AT, next_us)
 
     def remember(self, job: Job, row: StoredJob | None = None) -> None:
-        """Note the definition of the job, if it is stored. `row`: it has been written down as this already."""
+        """Note the definition of the job, if it is stored. `row`: the row that was made of it already."""
         if job.task is None or job.is_removed:
             return
-        if job.unfit is not None and not job.unfit.is_readable:  # its row is kept as it is for those who mend it
+        if job.unfit is not None and not job.unfit.is_readable:  # its row stays as it is until it is mended
             row = job.unfit.row
         row = row_of(job) if row is None else row
         job.schedule_text = row.schedule
@@ -155,9 +148,7 @@ class Journal:
         self.touch(job)
 
     def remember_pause(self, job: Job) -> None:
-        """Note whether the job is paused, if it is stored. Whatever else others have written into its row stays, and is
-        followed when it is seen.
-        """
+        """Note whether a stored job is paused. Other changes of its row stay, and are followed when they are seen."""
         if job.task is None or job.is_removed:
             return
         pause = job_pause(job)
@@ -171,7 +162,7 @@ class Journal:
         self.touch(job)
 
     def remember_scope(self, scope: str, pause: Pause | None) -> None:
-        """Note the pause of all jobs or of a tag; None: it is over."""
+        """Note the pause of all jobs or of a tag. None: it is over."""
         if self.is_kept:
             self.pending.pauses[scope] = None if pause is None else stored_pause(pause)
             self.pending.is_news = True
@@ -180,7 +171,7 @@ class Journal:
             self._on_change()
 
     def delete_row(self, job: Job, *, is_finished: bool = False) -> None:
-        """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
+        """Note that the job and its row are gone. `is_finished`: because its schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
         for noted in self._noted:
@@ -190,11 +181,11 @@ class Journal:
         self._on_change()
 
     def holds(self, id: str) -> bool:
-        """Whether a row that was put or removed here is still on its way to the store."""
+        """Return whether a row that was put or removed here is still on its way to the store."""
         return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.unsettled)
 
     def is_durable(self, job: Job) -> bool:
-        """Whether all that has been noted of where the job stands, and of its ticks, is durable."""
+        """Return whether all notes about the job's state and ticks are durable."""
         pending = self.pending
         if job in pending.dirty or job in pending.with_tick:
             return False
@@ -202,7 +193,7 @@ class Journal:
 
     @contextmanager
     def noting_rows(self) -> Iterator[Noted]:
-        """Yield what is known better here until the block ends: the store was asked at its beginning."""
+        """Yield rows that are known better here than by the store's answer to a question inside the block."""
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         noted = Noted(
             {id for batch in batches for id in (*batch.jobs, *batch.paused)},
@@ -216,27 +207,27 @@ class Journal:
             self._noted.remove(noted)
 
     def note_row(self, id: str, state: StoredState | None = None) -> None:
-        """Know the row better than who is reading rows just now, and where a new job stands."""
+        """Note that the row, and a new job's state, are known better here than by a reading that goes on."""
         for noted in self._noted:
             noted.put(id, state)
 
     def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
-        """The row that others have changed, with what is on its way to it."""
+        """Return the row that others have changed, with pauses that are on their way to it."""
         for paused in (*(sealed.batch.paused for sealed in self.unsettled), self.pending.paused):
             row = with_pause(row, paused[id]) if row is not None and id in paused else row
         return row
 
     def _tell_if_elsewhere(self, job: Job) -> None:
-        """Let its agent look at once. What we change of our own jobs the others see soon enough."""
+        """Let the job's node look at once. Others see changes of our own jobs soon enough."""
         if job.is_elsewhere:
             self.pending.is_news = True
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def ask(self, job: Job, act: Act, at_us: int | None = None, asked: AskedRun | None = None) -> None:
-        """Ask something of the agent that has the job. `asked`: who waits for the outcome."""
+        """Ask something of the node that has the job. `asked`: waits for the outcome."""
         if job.policy.agents is not None:
-            return  # nobody has it: its parts are asked
+            return  # no node has it: its parts are asked
         number = self._next_fence()
         self.pending.ask(StoredRequest(number, job.id, act.value, at_us))
         if asked is not None:
@@ -244,17 +235,17 @@ class Journal:
         self._on_change()
 
     def done(self, job: Job, number: int, due_us: int | None = None, reason: str | None = None) -> None:
-        """Note that what another agent has asked for is done. What it has changed goes with this batch."""
+        """Note that a request of another node is done. Its changes go with this batch."""
         self.pending.done[number] = RequestDone(number, job.id, due_us, reason)
         self.pending.is_news = True
         self._touch_with_tick(job)
 
     def doing(self) -> set[int]:
-        """Requests that are done, and it is not durable yet that they are."""
+        """Return the requests that are done, but not durably."""
         return {*self.pending.done, *(done.number for sealed in self.unsettled for done in sealed.batch.done)}
 
     def asked_for(self) -> list[int]:
-        """Requests of ours that are durable, and that somebody waits for."""
+        """Return our durable requests for which a caller waits."""
         ours = [self.pending.requests, *(sealed.batch.requests for sealed in self.unsettled)]
         fresh = {request.number for requests in ours for request in requests}
         return [number for number in self.awaited if number not in fresh]
@@ -267,7 +258,7 @@ class Journal:
         self._on_change()
 
     def _touch_with_tick(self, job: Job) -> None:
-        """Note that the job's state has changed with a record of one of its ticks: both stand in the same batch."""
+        """Note that the job's state has changed with a record of a tick: both stand in the same batch."""
         self.pending.touch_with_tick(job)
         self._on_change()
 
@@ -280,7 +271,7 @@ class Journal:
         self._touch_with_tick(run.job)
 
     def withdraw(self, run: Attempt) -> bool:
-        """Take the mark of the run back. False: it has been sent already."""
+        """Withdraw the mark of the run. False: it has been sent already."""
         if run.is_sent:
             return False
         self.pending.marks.pop(run, None)  # a run that goes without a mark has none
@@ -299,11 +290,11 @@ class Journal:
             self.pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
     def stands_as_request(self, run: Attempt) -> bool:
-        """Whether another agent has asked for the run, and the store still says so: its mark has not been sent."""
+        """Return whether the store still has the run as a request of another node: its mark has not been sent."""
         return not run.is_sent and run.due_us in requested(run.job)
 
     def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
-        """Note that a run will not begin, and is owed. The record that says so."""
+        """Note that a run will not begin, and is owed. Return the record."""
         if not run.is_held:
             return self.owe(run.job, run.due_us, reason)
         if not self.withdraw(run):
@@ -311,7 +302,7 @@ class Journal:
         return self.owe(run.job, run.due_us, reason, run.attempt, run.fence_number)
 
     def owe(self, job: Job, due_us: int, reason: MissedReason, attempt: int = 1, fence: int = 0) -> StoredTick:
-        """Note that an attempt at a tick is owed. The record that says so. `fence`: of its mark; 0: it has none."""
+        """Note that an attempt at a tick is owed. Return the record. `fence`: of its mark. 0: it has none."""
         dropped = dropped_attempt(job.id, due_us, attempt, fence or self._next_fence(), reason, self._now_us())
         tick = dropped._replace(owed=True)
         self.pending.ended.append(tick)
@@ -342,23 +333,23 @@ class Journal:
         return record
 
     def placed(self, placed: Placed) -> None:
-        """Note where an execution stands in a queue. Nobody is told: it goes with the next batch."""
+        """Note where an execution stands in a queue. It goes with the next batch."""
         self.pending.placed.append(placed)
 
     def missed(self, job: Job, tick: StoredTick) -> None:
-        """Note that ticks have no run, which are in one record: it is made now."""
+        """Note a record of ticks that have no run, made now."""
         self.pending.miss(job, tick._replace(ended_us=self._now_us()))
         self._touch_with_tick(job)
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def flush(self, done: Flushed) -> None:
-        """Have `done` called when all that has been noted until now is durable."""
+        """Call `done` when all notes until now are durable."""
         self.pending.flushed.append(done)
         self._on_change()
 
     def seal(self) -> None:
-        """Close a batch of what is pending: from here on it is as it will be sent."""
+        """Seal a batch of the pending notes: it will be sent as it is now."""
         self.pending.name_missed(self._next_fence)
         sealed, self.pending = self.pending.seal(self._timeline, self._now_us())
         self._before_sending(sealed.batch)
@@ -369,21 +360,19 @@ class Journal:
         return self.sealed.pop(0)
 
     def take_apart(self, most: int | None = None) -> bool:
-        """Put several in the place of the first batch: of so many jobs that have ticks; or one for each job, whatever
-        there is of it. False: it is one already.
-        """
+        """Divide the first batch: into pieces with the ticks of `most` jobs, or by job. False: it cannot be divided."""
         parts = self.sealed[0].by_job() if most is None else self.sealed[0].pieces(most)
-        if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
+        if len(parts) < 2:  # noqa: PLR2004 - this part itself fails
             return False
         self.sealed[:1] = parts
         return True
 
     def marked(self) -> list[Attempt]:
-        """Runs that wait until their marks are durable."""
+        """Return the runs that wait until their marks are durable."""
         return [*self.pending.marks, *(run for sealed in self.unsettled for run in sealed.runs)]
 
     def rename(self, tick: StoredTick) -> None:
-        """Note the record of ticks that never began once more, under the next name: the one that it had is taken."""
+        """Note the record of ticks that never began again, under the next name: its first name is taken."""
         self.pending.ended.append(renamed_tick(tick))
 
     def _next_fence(self) -> int:

@@ -1,11 +1,11 @@
-"""How large limits are, and how many units of those that are the fleet's may be in use here now.
+"""How large limits are, and how many units of the fleet's limits may be in use here now.
 
-Sizes are what users say: so many at a time or in a window, for this agent or for all. Units borrows what is the
-fleet's, in rounds, from what the stores' seam calls Lending, and gives it back. Account is our part of one limit,
-wishes say what waits here, and resizing what changes while agents live.
+Sizes are what users say: a number at a time or in a window, for this node or for all. Units borrows units of the
+fleet's limits, in rounds, from the Lending of a store, and gives them back. Account is our part of one limit, wishes
+say what waits here, and resizing changes limits while nodes live.
 
-Knows no commit, no shard and no driver: rounds go through a writer that it is given, in a thread of its own. All else
-lives on the loop's thread.
+The package knows no commit, no shard and no driver: it is given a writer for rounds, which has a thread of its own.
+Everything else lives on the loop's thread.
 """
 
 from .borrowing import Borrowing, NoUnits

@@ -1,4 +1,4 @@
-"""Borrowing: units of the fleet's limits, as far as the life of a scheduler has to do with them."""
+"""Borrowing: units of the fleet's limits, as the life of a scheduler needs them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Borrowing(Protocol):
-    """The borrowing of units, as far as others have it begin and end. `sizes`: of the fleet's limits, by name."""
+    """The borrowing of units, from its beginning to its end. `sizes`: of the fleet's limits, by name."""
 
     sizes: dict[str, int]
 
@@ -15,14 +15,14 @@ class Borrowing(Protocol):
         """Borrow from now on: the store is open."""
 
     def resize(self, sizes: Mapping[str, int]) -> None:
-        """Tell the others of other sizes of limits that are the fleet's already."""
+        """Tell the others the new sizes of limits of the fleet."""
 
     def leave(self) -> None:
         """Give everything back, when nothing runs any more. Any thread."""
 
 
 class NoUnits:
-    """The borrowing of a scheduler none of whose limits is the fleet's."""
+    """The borrowing of a scheduler without limits of the fleet."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}

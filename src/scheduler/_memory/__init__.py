@@ -1,8 +1,7 @@
 """How jobs become durable.
 
-Memory opens a store, reads it and closes it. Polling sees what others change. Whether others have the store too is a
-Membership's to know: NoFleet is that of a store which is ours alone. It sees everything below, and nothing below sees
-it.
+Memory opens a store, reads it and closes it. Polling sees what others change. A Membership knows whether others have
+the store too: NoFleet is that of a store that is not shared. The package sees everything below; nothing below sees it.
 """
 
 from .history import Record, record_of

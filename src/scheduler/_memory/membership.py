@@ -1,10 +1,10 @@
-"""Membership: whether others have the store too, and what follows from that for its beginning, its end and its polls.
+"""Membership: whether others have the store too, and what this means for its beginning, its end and its polls.
 
-    NoFleet             the store is ours alone
+    NoFleet             the store is not shared
     _fleet.Sharded      several nodes share it: each has the jobs of its shards
     _fleet.Queued       jobs come out of a queue
 
-Nobody else asks which of them it is.
+No other part asks which of them it is.
 """
 
 from __future__ import annotations
@@ -23,83 +23,84 @@ from ..stores import Changes, Store, StoredRequest, StoredTick
 
 
 class Membership(Protocol):
-    """The membership of one scheduler among all that have its store."""
+    """The membership of one scheduler among the schedulers that have its store."""
 
     is_patient: bool
-    """A store that does not answer as we start is asked until it does: others run its jobs meanwhile."""
+    """Whether we ask a store that does not answer at our start until it does: others run its jobs meanwhile."""
 
     reads_beside: bool
-    """Rows are read over connections of their own, which no commit holds up."""
+    """Whether rows are read over connections of their own, which no commit delays."""
 
     async def join(self) -> None:
-        """Have what is ours of the store, which is open. Called again if others take it from us before we have read it.
-        Raises StoreError.
+        """Take our part of the store, which is open. Raises StoreError.
+
+        Called again if others take it from us before we have read it.
         """
 
     def rows(self) -> Rows:
-        """All jobs of the store, those first that are ours."""
+        """Return all jobs of the store, ours first."""
 
     def cut_off(self) -> list[StoredTick]:
-        """Ticks of ours that ran when their process died."""
+        """Return ticks of ours that ran when their process died."""
 
     def owed(self) -> list[StoredTick]:
-        """Ticks of ours that are to be tried again."""
+        """Return ticks of ours that will be tried again."""
 
     def begin(self, group: TaskGroup) -> None:
-        """Take part from now on: all that the store holds has been read. What goes on beside it runs in `group`."""
+        """Take part from now on: the store has been read. Tasks run in `group`."""
 
     def hint(self) -> None:
-        """Look around soon: somebody has changed something. Any thread."""
+        """Look around soon: another node has changed something. Any thread."""
 
     def give_away(self) -> None:
-        """Have what nothing runs of go to others from now on: we are stopping, and what runs takes long."""
+        """Give idle jobs to others from now on: we are stopping, and the runs take long."""
 
     def end(self) -> None:
-        """Take up nothing more. What is ours stays so until `close`."""
+        """Take up nothing more. Our jobs stay ours until `close`."""
 
     def close(self) -> None:
-        """Leave, once the last commit is durable: others may have all that was ours. Any thread."""
+        """Leave, once the last commit is durable: others may have all our jobs. Any thread."""
 
     def abandon(self) -> None:
-        """Have nothing any more: others have taken the store from us while we joined. Any thread."""
+        """Give up all jobs: others have taken the store from us while we joined. Any thread."""
 
     def queue_statistics(self) -> DispatchStatistics | None:
-        """The dealings with the queue; None: there is none."""
+        """Return the statistics of the queue. None: there is none."""
 
 
 class Others(Protocol):
-    """All others that have the store, as far as polls deal with them. On the loop."""
+    """All others that have the store, as polls deal with them. On the loop."""
 
     asker: Writer
-    """By it the store is asked what has been changed."""
+    """A writer that asks the store for changes."""
 
     tell_of_news: bool
-    """We are told as soon as there is anything to ask for."""
+    """Whether we are told as soon as there is anything to ask for."""
 
     def noting(self) -> AbstractContextManager[Noted]:
-        """Know what is written here while the store is asked. Of nothing, where no commit comes in between."""
+        """Note changes here while the store is asked. Nothing, if no commit comes in between."""
 
     def before_poll(self) -> None:
-        """Have the store leave out what we know that others ask of us."""
+        """Tell the store which requests of others are known."""
 
     def look(self) -> None:
-        """Read what has become of what we have asked of others."""
+        """Read what has become of our requests to others."""
 
     def carry_out(self, request: StoredRequest) -> bool:
-        """Do what others ask of a job of ours. False: others have it."""
+        """Carry out a request for a job of ours. False: others have it."""
 
     def leave(self, requests: list[StoredRequest]) -> None:
-        """See to what is asked of jobs that others have, or nobody. All of it since the last call."""
+        """Handle requests for jobs that others have, or no node: all since the last call."""
 
     def reread(self, job_ids: Collection[str]) -> Changes:
-        """Read these rows once more, in the line of the commits: some were written here while a page was read."""
+        """Read these rows again, in the line of the commits: some were written here while a page was read."""
 
     def close(self) -> None:
-        """Ask nobody any more. Any thread."""
+        """Stop asking. Any thread."""
 
 
 class NoFleet:
-    """The membership of a scheduler that has its store for itself. `hint` polls it soon."""
+    """The membership of a scheduler that shares no store. `hint` polls it soon."""
 
     is_patient = False
     reads_beside = False
@@ -112,15 +113,15 @@ class NoFleet:
         """Do nothing: all is ours."""
 
     def rows(self) -> Rows:
-        """All jobs of the store."""
+        """Return all jobs of the store."""
         return self._store.load()
 
     def cut_off(self) -> list[StoredTick]:
-        """All ticks that ran when their process died."""
+        """Return all ticks that ran when their process died."""
         return self._store.running()
 
     def owed(self) -> list[StoredTick]:
-        """All ticks that are to be tried again."""
+        """Return all ticks that will be tried again."""
         return self._store.owed()
 
     def begin(self, group: TaskGroup) -> None:
@@ -131,7 +132,7 @@ class NoFleet:
         self._hint()
 
     def give_away(self) -> None:
-        """Do nothing: nobody is there."""
+        """Do nothing: there is no other node."""
 
     def end(self) -> None:
         """Do nothing."""
@@ -148,7 +149,7 @@ class NoFleet:
 
 
 class Nobody:
-    """No others: people may change rows, and that is all. The store is asked between commits."""
+    """No others: only people may change rows. The store is asked between commits."""
 
     tell_of_news = False
 
@@ -156,7 +157,7 @@ class Nobody:
         self.asker = writer
 
     def noting(self) -> AbstractContextManager[Noted]:
-        """Return what knows of nothing."""
+        """Return empty notes."""
         return nullcontext(Noted(set(), {}))
 
     def before_poll(self) -> None:
@@ -165,16 +166,16 @@ class Nobody:
     def look(self) -> None:
         """Do nothing."""
 
-    def carry_out(self, request: StoredRequest) -> bool:  # noqa: ARG002 - nobody asks for anything
+    def carry_out(self, request: StoredRequest) -> bool:  # noqa: ARG002 - there are no requests
         """Return True: it is done."""
         return True
 
     def leave(self, requests: list[StoredRequest]) -> None:
         """Do nothing."""
 
-    def reread(self, job_ids: Collection[str]) -> Changes:  # noqa: ARG002 - what is asked between commits is so
+    def reread(self, job_ids: Collection[str]) -> Changes:  # noqa: ARG002 - an answer between commits has no newer rows
         """Return that nothing else has changed."""
         return Changes()
 
     def close(self) -> None:
-        """Do nothing: the writer has its commits to end."""
+        """Do nothing: the writer must still end its commits."""

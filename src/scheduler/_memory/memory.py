@@ -2,8 +2,8 @@
 
     open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> polling ... -> close
 
-What a row becomes is in reconciler.py, what is written and when in commits.py, and how it is seen what others change in
-polling.py. With a store that waits (`is_immediate` is false) everything that touches it happens in threads.
+reconciler.py makes jobs of rows, commits.py writes, and polling.py sees what others change. With a store that waits
+(`is_immediate` is false) every call of it happens in a thread.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _Joined = tuple[Opened, list[StoredPause], list[StoredTick], list[StoredTick]]
 """The store, its pauses, and ticks of ours: cut off, and owed."""
 
 RETRY: Final = Backoff(0.1, 1.0)
-"""How long after a failure a shared store is asked again by an agent that starts."""
+"""How long after a failure a starting node asks a shared store again."""
 
 LAST_WORDS: Final = 5.0
-"""Seconds that a store has at the end of the scheduler to take what is not durable yet."""
+"""Seconds that a store has at the end of the scheduler to take the last notes."""
 
 
 SLICE: Final = 100
-"""Jobs that are read before others on the event loop have their turn."""
+"""Jobs that are read before other work on the event loop has its turn."""
 
 BETWEEN_LAST_WORDS: Final = 0.25
 
@@ -98,10 +98,10 @@ class Memory:
         self._is_given_up = False
 
     async def load(self, first_loaded: anyio.Event, group: TaskGroup) -> None:
-        """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there. What
-        goes on from then on runs in `group`.
+        """Open the store and make jobs of its rows. `first_loaded` is set when the jobs that start soonest are there.
 
-        Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
+        Later work runs in `group`. Raises StoreError, and DuplicateJob for a job that was added already and stands in
+        the store too.
         """
         opened, pauses, cut_off, were_owed = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
         self._journal.open(opened.epoch)
@@ -133,8 +133,9 @@ class Memory:
         self._begin(group)
 
     async def _join(self) -> _Joined:
-        """Open the store, have what is ours of it, and read what is read before its jobs. What others took from us
-        meanwhile is opened for anew.
+        """Open the store, take our part of it, and read everything that is read before its jobs.
+
+        If others took our part meanwhile, it raises, and is called again.
         """
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self.membership.hint))
@@ -151,8 +152,10 @@ class Memory:
         return await self._patiently(partial(self._ask, call), StoreUnavailable)
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], *troubles: type[StoreError]) -> T:
-        """Ask until there is an answer where agents share the store: one that starts waits for it as those that run do,
-        until it is stopped. One's own store is asked once, and so is any by `run_once`.
+        """Ask until there is an answer, if nodes share the store, or until a stop.
+
+        A starting node waits for the store as running ones do. A store that is not shared is asked once, and so is any
+        store by `run_once`.
         """
         runs, failures, known = self._core.runs, 0, ""
         while True:
@@ -168,22 +171,23 @@ class Memory:
                 await self._core.clock.sleep(RETRY.after(failures))
 
     def _begin(self, group: TaskGroup) -> None:
-        """Speak with others from now on: all that the store holds has been read."""
+        """Exchange changes with others from now on: the store has been read."""
         self._registry.begin_parts(self.polling.poll)
         self.polling.begin()
         self.membership.begin(group)
         self._units.begin()
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
-        """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time,
-        unless rows are read over connections of their own.
+        """Read some more rows. Once the loop runs, only the writer calls the store, which takes one call at a time.
+
+        Rows with connections of their own are an exception.
         """
         if self.store.is_immediate or not is_running.is_set() or self.membership.reads_beside:
             return await self._read(lambda: next(rows, None))
         return await in_turn(self._writer, lambda: next(rows, None))
 
     async def flush(self) -> None:
-        """Return when all that has been asked for until now is durable. Raises StoreError if some of it is lost."""
+        """Return when everything that was asked for until now is durable. Raises StoreError if some of it is lost."""
         done = anyio.Event()
         lost: list[Exception] = []
 
@@ -206,7 +210,7 @@ class Memory:
             raise StoreError(msg) from lost[0]
 
     async def history(self, job_ids: Iterable[str | None], limit: int, before_us: int | None) -> list[StoredTick]:
-        """Records of ticks of these jobs, latest first. None: of all."""
+        """Return records of ticks of these jobs, latest first. None: of all."""
         found: list[StoredTick] = []
         for job_id in job_ids:
             read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
@@ -218,15 +222,15 @@ class Memory:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)
 
     def queue_statistics(self) -> DispatchStatistics | None:
-        """The dealings with the queue; None: there is none."""
+        """Return the statistics of the queue. None: there is none."""
         return self.membership.queue_statistics()
 
     def end(self) -> None:
-        """Take up nothing more: what runs has ended, and the last words are about to be said."""
+        """Take up nothing more: runs have ended, and the last commit is next."""
         self.membership.end()
 
     async def close(self) -> None:
-        """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
+        """Commit the last notes, and close the store. Gives up after LAST_WORDS."""
         self.polling.end()
         lost: Exception | None = StoreUnavailable(
             f"{self.store!r} does not answer: {self._journal.unsaved} changes are lost"
@@ -241,7 +245,7 @@ class Memory:
             flushed(lost)
 
     def _end(self) -> Exception | None:
-        """The last words, once the call that is under way has come to its end."""
+        """Commit the last notes, once the call that is under way has ended."""
         if not self._is_called.acquire(timeout=LAST_WORDS):
             self._is_given_up = True
             return StoreUnavailable(f"{self.store!r} does not answer")
@@ -251,8 +255,9 @@ class Memory:
             self._is_called.release()
 
     def _say_last_words(self) -> Exception | None:
-        """Commit what is left, and close the store: in a thread of its own, or on the loop for an immediate one. What
-        went wrong, if anything did.
+        """Commit the rest, and close the store. Return the error, or None.
+
+        In a thread of its own, or on the loop if the store is immediate.
         """
         self.polling.close()
         if not self._writer.close(LAST_WORDS, self.store.close):
@@ -269,20 +274,20 @@ class Memory:
         return None
 
     def _commit_last(self, sealed: Sealed) -> list[Receipt]:
-        """Commit the last batch; if not as a whole, then what of it can be stored."""
+        """Commit the last batch as a whole, or else the parts of it that can be stored."""
         try:
             return [self._insist(sealed.batch)]
         except Exception as exc:
             if isinstance(exc, StoreError) and not isinstance(exc, Unstorable):
                 raise
             parts = sealed.by_job()
-            if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
+            if len(parts) < 2:  # noqa: PLR2004 - this part itself fails
                 logger.critical("what should be stored of %r is lost", sealed.job_ids(), exc_info=exc)
                 return []
             return [receipt for part in parts for receipt in self._commit_last(part)]
 
     def _insist(self, batch: Batch) -> Receipt:
-        """Commit, and try for some seconds: what is not said now is taken for a crash by the next scheduler."""
+        """Commit, and try for some seconds: the next scheduler takes a run without an end for a crash."""
         for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
             try:
                 return self.store.commit(batch)
@@ -296,7 +301,7 @@ class Memory:
         return await run_sync(self._alone, call, abandon_on_cancel=True)
 
     def _alone(self, call: Callable[[], T]) -> T:
-        """Call the store, one at a time. A call that nobody waits for any more lets go of the store at its end."""
+        """Call the store, one call at a time. A call for which no task waits any more closes the store at its end."""
         with self._is_called:
             try:
                 return call()

@@ -1,14 +1,14 @@
-"""Polling: the store is asked what others have changed, when it hints at something and every second or so.
+"""Polling: the store is asked for changes by others, when it hints at them and every second or so.
 
-An agent that shares the store renews its lease about as often, and is told then whether there is anything to ask for.
-So it asks when there is, while the store is in trouble, and once in a long while.
+A node that shares the store renews its lease about as often, and learns from it whether there is news. So it polls when
+there is, while the store is in trouble, and once in a long while.
 
-Jobs follow their changed rows some at a time. Whatever is written of a row here meanwhile wins over what others wrote
-before: see `Journal.unfollowed`.
+Jobs follow their changed rows some at a time. Notes about a row here meanwhile win over earlier changes by others: see
+`Journal.unfollowed`.
 
-A store that agents share is asked beside its commits: a page of what others have changed takes a far node longer than a
-commit. What was written here while a page was on its way is newer than the page, or older. So such rows are read once
-more, in the line of the commits.
+A shared store is asked next to its commits, because for a far node a page of changes takes longer than a commit. Rows
+that were written here while a page was on its way are newer than the page, or older. So they are read again, in the
+line of the commits.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from .rereading import Rereading
 logger = getLogger(__name__)
 
 TOLD: Final = 1.0
-"""Seconds in which about we are told of news. Who wants to know sooner asks."""
+"""Seconds within which the lease tells of news. A poll interval below this polls."""
 
 LONG: Final = 300.0
-"""Seconds after which who is told of news asks all the same."""
+"""Seconds between polls of a node that is told of news."""
 
 AGAIN: Final = 1.0
-"""Seconds after which rows are read again that could not be."""
+"""Seconds before rows are read again after a failure."""
 
 
 class Polling:
-    """The polling of one store, every `every` seconds. On the loop, but for `hint`.
+    """The polling of one store, every `every` seconds. On the loop, except for `hint`.
 
-    `others`: those that have the store too.
+    `others`: the other schedulers that have the store.
     """
 
     def __init__(
@@ -79,24 +79,24 @@ class Polling:
         self._every = every
         self._others = others
         self._left: list[StoredRequest] = []
-        """Requests for jobs that others have, of the pages that were read."""
+        """Requests for jobs of others, of the pages that were read."""
         self._rereading = Rereading(store, others.asker, core, follow=self._take_up, failed=commits.failed)
         self._noting = ExitStack()
         self._reading_again = 0
-        """How often rows are being read once more."""
+        """How many rereads of rows go on."""
         self._states: dict[str, StoredState] = {}
-        """Of jobs whose rows are still to be followed."""
+        """States of jobs that have not followed their rows yet."""
         self._has_begun = False
         self._is_over = False
         self._is_asking = False
         self._is_more = False
-        """The last answer held some of many."""
+        """Whether the last answer was one page of several."""
         self._asked_at = -inf
         self._answered_at = -inf
-        """When the question was asked whose answer came last."""
+        """When the poll began whose answer came last."""
 
     def begin(self) -> None:
-        """Ask from now on: all that the store holds has been read."""
+        """Ask from now on: the store has been read."""
         self._has_begun = True
         self._look()
 
@@ -106,11 +106,11 @@ class Polling:
         self._rereading.end()
 
     def close(self) -> None:
-        """Ask nobody any more. Any thread."""
+        """Stop asking. Any thread."""
         self._others.close()
 
     def hint(self) -> None:
-        """Ask soon: somebody has changed something. Any thread."""
+        """Ask soon: the store has changed. Any thread."""
         self._core.loop.call_soon(self.poll)
 
     def poll(self) -> None:
@@ -124,11 +124,11 @@ class Polling:
 
     @property
     def _is_following_some(self) -> bool:
-        """Whether rows of many are still to be followed: the next ones are asked for after them."""
+        """Whether jobs still follow rows of a page: the next page is asked for after them."""
         return self._is_more and bool(self._journal.unfollowed)
 
     def _look(self) -> None:
-        """See every now and then what others have changed, and whether the store still answers."""
+        """Poll now and then, and check whether the store still answers."""
         if self._is_over or self._store.is_immediate:
             return
         now = self._core.monotonic()
@@ -141,14 +141,14 @@ class Polling:
             self._core.queue.push(now + self._every, self._look)
 
     def _is_told(self, now: float) -> bool:
-        """Whether we are told as soon as `every` says that there is anything to ask for."""
+        """Return whether we are told of news as often as `every` says."""
         is_told = self._others.tell_of_news and self._every >= TOLD
         return is_told and self._commits.trouble is None and now - self._asked_at < LONG
 
     def _polled(self, noted: Noted, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False
         self._noting.close()
-        if isinstance(error, StoreBusy):  # by others of us: that says nothing of the server
+        if isinstance(error, StoreBusy):  # other calls of ours have the connection: that says nothing of the server
             logger.debug("what others have changed is asked for again in a moment: %s", error)
             return
         if error is not None:
@@ -171,7 +171,7 @@ class Polling:
         self._carry_out(changes.requests)
 
     def _without_what_we_wrote(self, changes: Changes, noted: Noted) -> Changes:
-        """Leave out what was on its way to the store, or was noted here, while others were asked for; read it again."""
+        """Leave out rows that were on their way to the store, or noted here, during the poll; read them again."""
         jobs, scopes = noted.ids.intersection(changes.jobs), noted.scopes.intersection(changes.pauses)
         if jobs:
             self._read_again(jobs)
@@ -214,7 +214,7 @@ class Polling:
             self._have_followed()
 
     def _have_followed(self) -> None:
-        """Go on to the next rows, or take note that all have been followed: unless some are still to be."""
+        """Ask for the next page, or note that all rows have been followed. Wait while some have not."""
         if self._journal.unfollowed or self._reading_again:
             return
         if self._is_more:
@@ -223,7 +223,7 @@ class Polling:
             self._reconciler.has_followed(self._answered_at)
 
     def _take_up(self, changes: Changes) -> None:
-        """Have pauses and jobs follow their changed rows, jobs some at a time."""
+        """Let pauses and jobs follow their changed rows, jobs some at a time."""
         self._states |= changes.states
         for scope, pause in changes.pauses.items():
             self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
@@ -236,7 +236,7 @@ class Polling:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)
 
     def _carry_out(self, asked: Collection[StoredRequest]) -> None:
-        """Do what other agents ask of our jobs, as their rows say that they are by now."""
+        """Carry out requests of other nodes for our jobs, after these have followed their rows."""
         unfollowed = self._journal.unfollowed
         for each in asked:
             if each.job_id in unfollowed:
@@ -250,7 +250,7 @@ class Polling:
         self._others.leave(left)
 
     def _rows_to_follow(self) -> Iterator[tuple[str, StoredJob | None]]:
-        """Take the changed rows one after another, those that come meanwhile too."""
+        """Yield the changed rows one after another, with rows that come meanwhile."""
         unfollowed = self._journal.unfollowed
         while unfollowed:
             id = next(iter(unfollowed))
@@ -258,7 +258,7 @@ class Polling:
         self._have_followed()
 
     def _follow(self, changed: tuple[str, StoredJob | None]) -> None:
-        """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""
+        """Let a job follow its changed row. If that raises, the next one is still followed."""
         id, row = changed
         state = self._states.pop(id, None)
         try:

@@ -1,7 +1,7 @@
-"""Rereading: a store has forgotten changes that were told of, and all jobs and pauses follow its rows anew.
+"""Rereading: a store has forgotten changes, and all jobs and pauses follow its rows again.
 
-Its server was replaced by a standby that missed the last changes, and the log of changes has forgotten them, too. Rows
-are read in lists, by the writer, between commits. What is put or removed here meanwhile is known better. On the loop.
+Its server was replaced by a standby that missed the last changes, and the log of changes has forgotten them, too. The
+writer reads rows in lists, between commits. Rows that are put or removed here meanwhile are known better. On the loop.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ logger = getLogger(__name__)
 
 
 AGAIN: Final = 1.0
-"""Seconds after which rows that could not be read are read from their beginning."""
+"""Seconds before rows are read from their beginning after a failure."""
 
 
 class Rereading:
-    """The rereading of one store. `follow`: has jobs and pauses follow changed rows. `failed`: told why it failed."""
+    """The rereading of one store. `follow`: lets jobs and pauses follow rows. `failed`: gets the error."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Rereading:
         self._follow = follow
         self._failed = failed
         self._gone: set[str] = set()
-        """Jobs of which no row has been read so far."""
+        """Jobs without a row so far."""
         self._going_on: ExitStack | None = None
 
     def begin(self) -> None:
-        """Read all rows, unless that is going on."""
+        """Read all rows, unless that goes on already."""
         if self._going_on is not None:
             return
         logger.warning("the store has forgotten changes that were made in it: all of its rows are read anew")
@@ -71,7 +71,7 @@ class Rereading:
     def _read(self, rows: Rows, noted: Noted, chunk: Chunk | None, error: Exception | None) -> None:
         if self._going_on is None or self._has_failed(error):
             return
-        known, newer = noted.ids, self._journal.unfollowed  # what was polled meanwhile is newer
+        known, newer = noted.ids, self._journal.unfollowed  # rows that were polled meanwhile are newer
         if chunk is None:
             gone = [id for id in self._gone if id not in known and id not in newer]
             self._follow(Changes(jobs=dict.fromkeys(gone)))
@@ -84,7 +84,7 @@ class Rereading:
         self._read_on(rows, noted)
 
     def _pauses_read(self, pauses: list[StoredPause] | None, error: Exception | None) -> None:
-        """Have pauses follow as well, now that we are told of each that is changed after this."""
+        """Let pauses follow as well, because later changes of them are told."""
         if self._going_on is None or self._has_failed(error):
             return
         self._follow(Changes(pauses=pauses_to_follow(self._core, pauses or ())))

@@ -9,8 +9,9 @@ from ..stores import StoredPause
 
 
 def pauses_to_follow(core: Core, pauses: Collection[StoredPause]) -> dict[str, StoredPause | None]:
-    """Each scope that is paused by these rows, or here and not by them. Left out is what was paused or resumed here and
-    is not written yet.
+    """Return the pause of each scope that is paused by these rows, or here. None: not by these rows.
+
+    Scopes that were paused or resumed here, and are not written yet, are left out.
     """
     found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in core.pausing.pauses)
     found |= {pause.scope: pause for pause in pauses}

@@ -1,4 +1,4 @@
-"""The parts that make jobs of a store's rows. Whatever reads rows is handed them as a whole."""
+"""The parts that make jobs of a store's rows. Readers of rows are given them as a whole."""
 
 from __future__ import annotations
 

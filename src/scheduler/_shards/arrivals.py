@@ -1,11 +1,11 @@
-"""Arrivals: the jobs of shards that have become ours are taken up where they stand.
+"""Arrivals: the jobs of shards that have become ours are taken up in their present states.
 
-    read what owes a tick or starts soonest, and what was cut off  -> these go on
+    read jobs that owe a tick or start soonest, and cut-off ticks  -> these go on
     read the rest, in a task of the part's own                     -> the rest goes on, and the whole part is here
 
-Nobody waits for the rest: what comes to us meanwhile is read beside it, or the next who dies would wait for all jobs of
-the one before. A shard whose jobs have not all been read stays with us, and is read by one task at a time. A part whose
-read fails, or is broken off, is unread as a whole, and is begun again. What is here by then stays as it is.
+Other arrivals do not wait for the rest, or the jobs of the next dead node would wait for all jobs of the one before. A
+shard whose jobs have not all been read stays with us, and one task at a time reads it. A part whose read fails, or is
+broken off, is unread as a whole, and is begun again. Jobs that are here stay as they are.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ from .portions import MOST_JOBS
 logger = getLogger(__name__)
 
 MOST_AT_ONCE: Final = 1_000
-"""Jobs that are read with the first question: those of shards that are handed on, or the first that start."""
+"""The most jobs that are read with the first question."""
 
 FIRST_US: Final = 1_000_000
-"""Of a large part the jobs that start within so many microseconds are read first. The others are read while they run.
-"""
+"""Microseconds: the jobs of a large part that start this soon are read first. The others are read while they run."""
 
 AGAIN: Final = 0.13
-"""Seconds after which a part is read anew whose rest could not be read."""
+"""Seconds before a part is read again whose rest could not be read."""
 
 SOON: Final = 0.05
-"""Seconds before its next start in which a job is taken up without any sleep: what is left of it may take long."""
+"""Seconds before its next start in which a job is taken up without any sleep. Other jobs may take long."""
 
 DIED: Final = "the process died under it, and its job has been removed since"
 DIED_AS_IT_ENDED: Final = "its agent died before it had ended what it ran of a job that others have by now"
@@ -50,7 +49,7 @@ EPOCH_BITS: Final = 32
 
 @define(eq=False)
 class _Part:
-    """Shards that come to us together. `noted`: rows of which we know better. `count`: jobs that have come."""
+    """Shards that come together. `noted`: rows that are known better here. `count`: jobs that have come."""
 
     shards: frozenset[int]
     noted: Noted
@@ -60,8 +59,10 @@ class _Part:
 
 
 class Arrivals:
-    """The arrivals of one scheduler. `again`: has it looked anew which shards are to come, or to go. `tried`: told the
-    outcome of each read, by the way it took: "shards" for first jobs, "rests" for the others.
+    """The arrivals of one scheduler.
+
+    `again`: looks again which shards should come, or go. `tried`: gets the outcome of each read, by its connection:
+    "shards" for first jobs, "rests" for the others.
     """
 
     def __init__(
@@ -82,28 +83,29 @@ class Arrivals:
         self._reconciler = rows.reconciler
         self._intake = rows.intake
         self._line = anyio.CapacityLimiter(1)
-        """Of the rests of parts, one question at a time, beside those that cannot wait."""
+        """One question at a time for the rests of parts. Urgent questions have other lines."""
         self._rests: dict[anyio.CancelScope, anyio.Event] = {}
-        """The rests that are being read, and what is set at the end of each."""
+        """The rests that are being read, and an event for the end of each."""
         self._being_read: set[int] = set()
         self.unread: set[int] = set()
         """Shards that are ours and whose jobs have not all been read."""
         self._left: dict[int, set[int]] = {}
-        """Agents, by their epochs, that are to end runs of jobs that are ours by now, and the shards of these jobs."""
+        """Shards by the epochs of nodes that still run jobs of them. The jobs are ours."""
 
     def wanted(self, ours: Collection[int]) -> list[int]:
-        """Which shards are to be taken: those of ours that are not here, or not as a whole, and that nobody reads."""
+        """Return which of our shards should be taken: they are not here as a whole, and no task reads them."""
         return sorted((set(ours).difference(self._moves.shares.all()) | self.unread) - self._being_read)
 
     async def take(self, shards: Collection[int], group: TaskGroup) -> None:
-        """Take up the jobs of these shards. Returns when those are here that start soonest; the rest is read in a task
-        of this group. Raises StoreError.
+        """Take up the jobs of these shards. Returns when the jobs that start soonest are here. Raises StoreError.
+
+        A task of `group` reads the rest.
         """
         if shards:
             await group.start(self._take, frozenset(shards), name="scheduler shards that come")
 
     async def let_go(self) -> None:
-        """Read nothing any more: all of it is others'."""
+        """Stop reading: all shards are others'."""
         rests = list(self._rests.items())
         for scope, _ in rests:
             scope.cancel()
@@ -113,9 +115,10 @@ class Arrivals:
         self._left.clear()
 
     def of_the_gone(self, ticks: list[StoredTick], shards: Collection[int]) -> list[StoredTick]:
-        """Return those of these ticks, all of these shards, whose agents are gone. One that is there ends its runs
-        itself, also those of a job that somebody has given other labels by hand. Its shards are ours only once it is
-        gone from the view.
+        """Return the ticks, of these shards, whose nodes are gone.
+
+        A node that is there ends its runs itself, also runs of a job whose labels were changed by hand. Its shards are
+        ours only once it is gone from the view.
         """
         view = self._sharing.last
         there = set[int]() if view is None else {peer.epoch for peer in view.peers}
@@ -124,9 +127,7 @@ class Arrivals:
         return [tick for tick in ticks if _agent_of(tick) not in there]
 
     async def close_left(self, view: View) -> None:
-        """Close the records of runs that were left to agents which have gone since without an end of them. Raises
-        StoreError.
-        """
+        """Close the records of runs that were left to nodes which are gone now. Raises StoreError."""
         gone = self._left.keys() - {peer.epoch for peer in view.peers}
         shards = {shard for epoch in gone for shard in self._left[epoch]}.intersection(self._moves.shares.all())
         running = await self._moves.ask(lambda: self._sharing.running(sorted(shards))) if shards else []
@@ -155,7 +156,7 @@ class Arrivals:
             self._being_read -= shards
 
     def _soon(self, shards: int) -> int | None:
-        """Until when jobs of so many shards start that are read first; None: there are not that many."""
+        """Return until when jobs start that are read first. None: there are few jobs."""
         if len(self._core.jobs) * shards / SHARDS < MOST_JOBS:
             return None
         return self._core.timeline.us(self._core.monotonic(), steady=False) + FIRST_US
@@ -170,7 +171,7 @@ class Arrivals:
         return taken
 
     async def _begin(self, part: _Part, taken: TakenShards) -> None:
-        """Have these shards from now on, and what was read first of them."""
+        """Have these shards from now on, and take up their first jobs."""
         part.lost = lost_by_job(
             self._intake.ticks(self.of_the_gone(taken.running, part.shards)), self._intake.ticks(taken.owed)
         )
@@ -179,7 +180,7 @@ class Arrivals:
         await self._take_up(part, taken.jobs)
 
     async def _read_rest(self, part: _Part) -> bool:
-        """Take up what has not been read yet of a part. False: it could not be read, or is not to be."""
+        """Take up the unread jobs of a part. False: they could not be read, or the part is no longer wanted."""
         is_over = anyio.Event()
         with anyio.CancelScope() as scope:
             self._rests[scope] = is_over
@@ -196,14 +197,14 @@ class Arrivals:
             finally:
                 del self._rests[scope]
                 is_over.set()
-                self._again()  # once this task has come to its end
+                self._again()  # once this task has ended
         return False
 
     async def _next(self, rows: Rows) -> Chunk | None:
         return await run_sync(lambda: next(rows, None), abandon_on_cancel=True, limiter=self._line)
 
     def _end(self, part: _Part) -> None:
-        """All jobs of a part have been read."""
+        """Note that all jobs of a part have been read."""
         self._tried("rests", None)
         self._take_up_new(part)
         for lost in part.lost.values():
@@ -212,7 +213,7 @@ class Arrivals:
         self._moves.tell(part.began, part.count, taken=len(part.shards))
 
     async def _take_up(self, part: _Part, jobs: Chunk) -> None:
-        """Take up these jobs, but for those that are here already. What runs here goes on between them."""
+        """Take up these jobs, except jobs that are here already. Runs go on meanwhile."""
         work = LongWork(self._core.clock)
         for raw, state in jobs:
             if work.is_long():
@@ -228,18 +229,18 @@ class Arrivals:
                 part.count += 1
 
     def _starts_soon(self, state: StoredState | None) -> bool:
-        """Whether a job that stands there starts soon, or should have: those that are read after it come later."""
+        """Return whether a job with that state starts soon, or should have: later jobs start later."""
         dues = () if state is None else (state.next_us, state.retry_at_us)
         until_us = self._core.timeline.us(self._core.monotonic() + SOON, steady=False)
         return any(type(due_us) is int and due_us <= until_us for due_us in dues)
 
     def _take_up_new(self, part: _Part) -> None:
-        """Take up jobs that were added while others still had their shards, too late for what was read."""
+        """Take up jobs that were added while others still had their shards, too late for the read."""
         for job in filter(None, map(self._core.jobs.find, list(part.noted.ids))):
             if job.is_elsewhere and job.task is not None and shard_of_job(job) in part.shards:
                 self._reconciler.take_over(known_row(job), part.noted.states.get(job.id), Lost())
 
 
 def _agent_of(tick: StoredTick) -> int:
-    """The epoch of the agent that has marked it."""
+    """Return the epoch of the node that has marked it."""
     return tick.fence >> EPOCH_BITS

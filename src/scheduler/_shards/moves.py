@@ -1,4 +1,4 @@
-"""Moves: it is said which shards have come or gone, and the store is asked for that beside all commits."""
+"""Moves: tells which shards have come or gone, and asks the store for them next to all commits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """Asks the store in a thread, over connections that no commit holds up. One question at a time."""
+    """Asks the store in a thread, over connections that no commit delays. One question at a time."""
 
     def __call__(self, call: Callable[[], T], /) -> Awaitable[T]:
         """Return what the call returns, or raise what it raises."""
 
 
 class Moves:
-    """The moves of one scheduler's shards. `ask`: has the store asked."""
+    """The moves of one scheduler's shards. `ask`: asks the store."""
 
     def __init__(self, core: Core, shares: Shares, ask: Ask) -> None:
         self._core = core
@@ -31,7 +31,7 @@ class Moves:
         self.ask = ask
 
     def tell(self, began: float, jobs: int, *, taken: int = 0, given: int = 0) -> None:
-        """Tell of shards that have come or gone with so many jobs, since that monotonic time."""
+        """Tell of shards that have come or gone with this number of jobs, since that monotonic time."""
         seconds = self._core.monotonic() - began
         where = f"{taken} shards come to us" if taken else f"{given} shards are handed on"
         logger.info("%s with %d jobs in %.3f s, %d are ours", where, jobs, seconds, len(self.shares.all()))
