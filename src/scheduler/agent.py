@@ -1,4 +1,4 @@
-"""Start the agent, as before it became the package `uptime_agent`. An import is refused, and says where things are."""
+"""Start `uptime_agent`, as before it was a package of its own. An import is refused, and says where things are."""
 
 import runpy
 

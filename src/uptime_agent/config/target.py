@@ -51,8 +51,7 @@ class Target:
     retry_interval: float = 0.0
     failing_interval: float | None = None
     start: Start | None = None
-    notify: tuple[str, ...] | None = None
-    """The channels that are told of the target's incidents; None: all."""
+    notify: tuple[str, ...] | None = None  # None: all channels are told of its incidents
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     quorum: Quorum | None = None
