@@ -143,10 +143,11 @@ def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, task
 
 def alone(base: _Base) -> Remembering:
     """Put together the parts for a store that is not shared."""
-    watchdog = base.watchdog(base.store.running)
+    store = base.store
+    watchdog = base.watchdog(lambda: store.running())  # noqa: PLW0108 - it is looked up at each audit
     commits = base.commits(NoConsequences())
     polling = base.polling(commits, Nobody(base.writer))
-    return base.remembering(commits, polling, NoFleet(base.store, polling.hint), watchdog, NoUnits())
+    return base.remembering(commits, polling, NoFleet(store, polling.hint), watchdog, NoUnits())
 
 
 def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
@@ -164,7 +165,7 @@ def queued(base: _Base, held: Held, queue: Queue) -> Remembering:
     """Put together the parts for a store whose jobs come out of a queue, shared or not."""
     store, sharing = base.store, capabilities(base.store).sharing
     executions = executions_of(store)
-    watchdog = base.watchdog(store.running if sharing is None else lambda: _of_us(store.running(), sharing.last))
+    watchdog = base.watchdog(lambda: store.running() if sharing is None else _of_us(store.running(), sharing.last))
     requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
     queue_line = base.line(is_immediate=queue.is_immediate)
     dispatch = Dispatch(
