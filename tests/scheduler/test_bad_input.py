@@ -497,4 +497,4 @@ async def test_a_function_that_returns_a_generator_fails(inline):
     s.add(lambda: yields(), "@every 1h", id="a", inline=inline)  # noqa: PLW0108 - it is the point
     ended = await s.run_once()
     assert ended["a"].outcome is Outcome.FAILED
-    assert "nobody runs" in ended["a"].error
+    assert "nothing runs" in ended["a"].error

@@ -250,7 +250,7 @@ class Node:
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
         """Let go of all jobs, which others have now, and join the fleet under a new identity."""
         us = self._names.get(0 if self._view is None else self._view.me, "")
-        logger.warning("this agent has lost its part of the store, and joins again: %s", trouble)
+        logger.warning("this node has lost its part of the store, and joins again: %s", trouble)
         self._core.listeners.tell(AgentLost(instant_at(self._core.clock.wall()), us, str(trouble), is_us=True))
         await self._keeper.lose_all()
         await self._rejoining.let_go()

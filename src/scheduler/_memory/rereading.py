@@ -53,7 +53,7 @@ class Rereading:
         """Read all rows, unless that goes on already."""
         if self._going_on is not None:
             return
-        logger.warning("the store has forgotten changes that were made in it: all of its rows are read anew")
+        logger.warning("the store has forgotten changes that were made in it: all of its rows are read again")
         self._going_on = ExitStack()
         noted = self._going_on.enter_context(self._journal.noting_rows())
         self._gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
