@@ -23,8 +23,8 @@ from timerqueue import LifecycleError, UnknownLimit
 
 from ._audit_store import Became, Finding, StoreAudit, audit_store
 from ._control import NewJob
+from ._fleet import Fleet, Rate, fleet, rate
 from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
-from ._lending import Fleet, Rate, fleet, rate
 from ._memory import Record, record_of
 from ._running import SchedulerState
 from ._runs import Subtask

@@ -7,7 +7,7 @@ from typing import Final
 
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue
 
-from ._dispatch import Held
+from ._fleet import Held
 from ._jobs import Alone, JobList, Ownership, some_seconds_of
 from ._journal import Journal
 from ._loop import Core, Loop, Turn

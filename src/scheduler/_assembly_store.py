@@ -12,12 +12,17 @@ from timerqueue import Rests, boottime
 
 from ._commits import Commits, Consequences, InlineWriter, NoConsequences, ThreadWriter, Writer
 from ._control import PartedRegistry
-from ._dispatch import Dispatch, Held, QueueAudit
 from ._fleet import (
     Answers,
+    Belief,
+    Borrowing,
+    Dispatch,
+    Held,
     NodeParts,
+    NoUnits,
     OtherNodes,
     Owned,
+    QueueAudit,
     Queued,
     QueuedConsequences,
     QueueNode,
@@ -25,12 +30,12 @@ from ._fleet import (
     Requests,
     Sharded,
     SharedConsequences,
+    Units,
+    Ways,
     fetched_if_unheeded,
     leave_to_owners,
 )
 from ._jobs import Tasks
-from ._lease import Belief, Ways
-from ._lending import Borrowing, NoUnits, Units
 from ._loop import Core
 from ._memory import Membership, Memory, Nobody, NoFleet, Others, Polling
 from ._restore import Crashes, Intake, Reconciler, RowParts

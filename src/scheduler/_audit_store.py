@@ -23,7 +23,7 @@ from timerqueue import Clock, Lifecycle, SystemClock, TaskPool, system_random
 
 from ._assembly import core_of
 from ._control import Registry
-from ._dispatch import QueueVisit, next_execution
+from ._fleet import QueueVisit, next_execution
 from ._jobs import Alone, Tasks
 from ._plan import instant_of
 from .queues import Queue

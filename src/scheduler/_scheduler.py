@@ -15,6 +15,7 @@ from timerqueue import Clock, Lifecycle, Random, SystemClock, TaskPool, system_r
 from ._assembly import audit_of, core_of, ownership_of, rests_of, store_of
 from ._assembly_store import StoreOptions, with_store, without_store
 from ._control import OnConflict, PartedRegistry, SomeJob, fleet_of
+from ._fleet import Fleet, Rate, resize, sizes_of
 from ._jobs import (
     Handle as Job,
     Policies,
@@ -33,7 +34,6 @@ from ._jobs import (
     tag_of,
     text_of,
 )
-from ._lending import Fleet, Rate, resize, sizes_of
 from ._lifespan import Lifespan
 from ._memory import Record, record_of
 from ._plan import Start, aware, us_of

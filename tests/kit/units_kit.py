@@ -5,7 +5,7 @@ between them in which answers may be lost.
 from attrs import define, field
 
 from scheduler import Rate, Scheduler
-from scheduler._lending import Units
+from scheduler._fleet.lending import Units
 from scheduler.stores import StoreTakenOver, StoreUnavailable
 from scheduler.stores._units import FRESH, Books, decide
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from attrs import frozen
 
 from .._commits import Consequences
-from .._dispatch import Dispatch
-from .._lease import Belief, Ways
 from ..stores import Batch, Receipt, StoredJob, StoreError
+from .lease import Belief, Ways
+from .queue import Dispatch
 from .requests import Requests
 
 

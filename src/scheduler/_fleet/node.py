@@ -20,13 +20,13 @@ from anyio.to_thread import run_sync
 from attrs import frozen
 
 from .._commits import Commits
-from .._lease import Belief, Lease, Ways
 from .._loop import Core
 from .._plan import instant_at
-from .._shards import WHOSE_JOBS_RUN, Unplaced
 from .._values import AgentJoined, AgentLost
 from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, StoreUnavailable, View
+from .lease import Belief, Lease, Ways
 from .rejoining import RETRY, Owned, Rejoining
+from .shards import WHOSE_JOBS_RUN, Unplaced
 
 logger = getLogger(__name__)
 T = TypeVar("T")

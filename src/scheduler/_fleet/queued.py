@@ -12,12 +12,12 @@ from typing import Final, Protocol
 
 from anyio.abc import TaskGroup
 
-from .._dispatch import Dispatch, QueueAudit
 from .._restore import Rows
 from .._values import DispatchStatistics
 from ..stores import StoredTick, StoreUnavailable, View
 from .all_rows import AllRows
 from .node import Node, NodeParts
+from .queue import Dispatch, QueueAudit
 
 logger = getLogger(__name__)
 

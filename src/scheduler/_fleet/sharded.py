@@ -13,11 +13,11 @@ from __future__ import annotations
 from anyio.abc import TaskGroup
 
 from .._restore import RowParts, Rows
-from .._shards import Arrivals, Departures, Moves
 from .._values import DispatchStatistics
 from ..stores import Rightful, Shares, StoredTick, View
 from .all_rows import AllRows
 from .node import Node, NodeParts
+from .shards import Arrivals, Departures, Moves
 
 
 class Sharded:

@@ -24,8 +24,8 @@ from anyio.to_thread import run_sync
 
 from .._commits import Commits, Writer, in_turn
 from .._control import PartedRegistry
+from .._fleet import Borrowing
 from .._journal import Flushed, Sealed
-from .._lending import Borrowing
 from .._restore import NOTHING_LOST, Chunk, Lost, RowParts, Rows
 from .._starts import REMOVED
 from .._values import Backoff, DispatchStatistics, DuplicateJob, StoreStatistics

@@ -31,7 +31,7 @@ from anyio.to_thread import run_sync
 
 from schedule import Every, Missed
 from scheduler import AgentLost, Delivery, Overlap, Scheduler, StoreDown, StoreUp, current_run, fleet
-from scheduler._dispatch import audit
+from scheduler._fleet.queue import audit
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.stores import Retention
 from scheduler.stores.postgres import PostgresStore

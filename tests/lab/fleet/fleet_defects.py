@@ -5,8 +5,8 @@ import contextlib
 from attrs import evolve
 
 from fleet_outage_defects import OUTAGES
-from scheduler._lease import lease
-from scheduler._lending import account, units as borrowing
+from scheduler._fleet.lease import lease
+from scheduler._fleet.lending import account, units as borrowing
 from scheduler.stores import StoreTakenOver
 from scheduler.stores._postgres import sharing, statements, units
 from scheduler.stores._units import Books, decide

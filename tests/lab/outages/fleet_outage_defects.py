@@ -6,7 +6,7 @@ Some stand in the tables, where each version of the source meets them alike.
 import anyio
 
 from scheduler import Scheduler
-from scheduler._lease import belief
+from scheduler._fleet.lease import belief
 from scheduler.stores import postgres
 from scheduler.stores._postgres import connection as connections
 from scheduler.stores._postgres.sharing import ends

@@ -7,7 +7,7 @@ that of units_kit. `turn` does one thing, which whoever drives the world chooses
 
 from attrs import define, field
 
-from scheduler._lending.account import Account
+from scheduler._fleet.lending.account import Account
 from scheduler.stores import Ask, StoreError, Wish
 from units_kit import LEASE, Ledger, Lending
 

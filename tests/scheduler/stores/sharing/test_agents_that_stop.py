@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from kit import PATIENCE, until
 from schedule import Every
 from scheduler import Delivery, Overlap, Scheduler, current_run
-from scheduler._lease import lease
+from scheduler._fleet.lease import lease
 from scheduler.stores import shard_of
 
 DAILY = Every("1d")

@@ -9,7 +9,7 @@ from psycopg import connect
 from kit import PATIENCE, until
 from schedule import Every
 from scheduler import Scheduler
-from scheduler._lease import lease
+from scheduler._fleet.lease import lease
 from scheduler._memory import polling
 from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore

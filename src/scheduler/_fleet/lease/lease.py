@@ -1,0 +1,248 @@
+"""The lease: by it the other nodes leave us our part of a shared store. It lives in a thread of its own.
+
+Every second or so, and by hint, the thread asks the store, in this order:
+
+    renew, and look around       -> we have been buried: nothing starts any more, and `lost` is called
+    another lease has ended      -> bury its node, and give its shards to their rightful nodes
+    a shard of ours is free      -> claim it
+
+It hands what it has seen to the loop, which takes up our jobs and hands on the others. If a session has ended
+(hearing.py), the thread buries first, and looks around then, unless its own lease is due soon. It sleeps no longer than
+until the next lease of another node ends. A loop that stands still runs no jobs. So its lease is not renewed, and
+others get its jobs.
+
+We rely on less than the lease: it counts from the moment of the request, and ends a little earlier. Its clock goes on
+while the machine sleeps. Each beginning of a run checks `is_sure`. So a process that was stopped in between, or whose
+connections broke, begins no job that another node may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from logging import getLogger
+from threading import Thread
+from typing import Final
+
+from timerqueue import Clock, Pulse
+
+from ..._plan import ClockVerdict, Skew, skew_of
+from ...stores import LEASE, Rightful, Sharing, StoreBusy, StoreError, StoreLocked, StoreTakenOver, View
+from .belief import Belief
+from .hearing import Hearing
+
+logger = getLogger(__name__)
+
+EVERY: Final = LEASE / 2.4
+"""Seconds between renewals: a second renewal comes before we stop relying on the lease."""
+
+MARGIN: Final = LEASE / 6
+"""Seconds before the end of the lease when we stop relying on it."""
+
+AGAIN: Final = 0.1
+"""Seconds before a failed renewal is tried again."""
+
+BEHIND: Final = 0.005
+"""Seconds from the end of another node's lease to the look at it."""
+
+MOVES: Final = 0.01
+"""Seconds between checks whether a busy loop moves again."""
+
+LAST_TURN: Final = 1.0
+
+
+class Lease:
+    """Our lease. Its thread makes the four calls.
+
+    `seen` gets the findings of a turn and its number. `lost`: we have been buried. `failed`: the store did not answer.
+    `buried`: we, and no other node, have buried a node.
+    """
+
+    def __init__(
+        self,
+        sharing: Sharing,
+        belief: Belief,
+        *,
+        seen: Callable[[View, int], object],
+        lost: Callable[[StoreTakenOver], object],
+        failed: Callable[[StoreError], object],
+        buried: Callable[[], object],
+        clock: Clock,
+    ) -> None:
+        self._sharing = sharing
+        self._belief = belief
+        self._now = belief.now
+        self._seen = seen
+        self._lost = lost
+        self._failed = failed
+        self._buried = buried
+        self.turns = 0
+        """How many turns have begun."""
+        self.clock_found: tuple[Skew, bool] | None = None
+        """The skew of our clock at the last look, and whether it is too large.
+
+        Then others should have our shards. One value, which the loop may read at any moment of a turn.
+        """
+        self._skew: Skew | None = None
+        self._verdict = ClockVerdict()
+        self._clock = clock
+        self._trouble = ""
+        self._dead: list[int] = []
+        self.was_busy = False
+        """Whether the last turn could not bury or claim, because other calls of ours had the connection."""
+        self._is_over = False
+        self._resigns: str | None = None
+        self._hint = belief.hint
+        self._hearing = Hearing(sharing, self._hint)
+        self._thread: Thread | None = None
+
+    def is_held(self) -> bool:
+        """Return whether no other node can have our jobs, as far as we know. Any thread."""
+        return self._belief.is_held()
+
+    def is_sure(self) -> bool:
+        """Return whether this was confirmed after the last doubt: our jobs may begin. Any thread."""
+        return self._belief.is_sure()
+
+    def begin(self, wait: float) -> None:
+        """Take turns from now on, as long as the loop of this thread moves. The next turn comes in `wait` seconds."""
+        self._is_over, self._resigns = False, None
+        self._hearing.begin()
+        self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Let the lease run out."""
+        self._is_over = True
+        self._hint.set()
+        self._hearing.end()
+
+    def join(self) -> None:
+        """Return when the threads have ended, or after a second or two."""
+        if self._thread is not None:
+            self._thread.join(LAST_TURN)
+        self._hearing.join(LAST_TURN)
+
+    def look(self) -> None:
+        """Look around soon. Any thread."""
+        self._hint.set()
+
+    def resign(self, why: str) -> None:
+        """Renew the lease no more, and call `lost`, so that the others bury us. Any thread."""
+        self._resigns = why
+        self._hint.set()
+
+    def turn(self) -> float:
+        """Renew the lease, and bury and claim. Return the seconds until the next turn. Raises StoreError."""
+        if self._resigns is not None:
+            raise StoreTakenOver(self._resigns)
+        self.turns += 1
+        heard = self._hearing.heard()
+        may_wait = self._due() > EVERY / 2  # a burial may take longer than the rest of our lease
+        view = self._sharing.last if self.is_sure() and may_wait and not self._trouble else None
+        has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
+        if view is None or has_looked:
+            view, skew = self._looked()
+            if self._judge_clock(skew, view):
+                view, _ = self._looked(must_renew=True)  # the others must know at once
+        heard = heard if view.may_heed else ()
+        view = self._acted_on(view, heard)
+        self._hearing.follow(view)
+        self._seen(view, self.turns)
+        ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
+        return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
+
+    def _acted_on(self, view: View, heard: Collection[int]) -> View:
+        """Bury dead nodes, or claim free shards that are ours by right.
+
+        Another call of ours may have the connection, or another node a lock. Then the next turn tries again: only the
+        lease itself is worth a wait.
+        """
+        dead = [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]
+        epochs = [peer.epoch for peer in dead]
+        if dead and epochs != self._dead:
+            logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
+        self._dead = epochs
+        self.was_busy = False
+        try:
+            if dead:
+                if self._sharing.bury(epochs, heard):
+                    self._buried()
+                return self._sharing.last or view
+            if free := _free(view):
+                return view.with_ours(self._sharing.claim(free))
+        except StoreError as exc:
+            self._hearing.again(heard)
+            if not isinstance(exc, StoreBusy | StoreLocked):
+                raise
+            logger.debug("no node is buried, and no shard claimed, in this turn: %s", exc)
+            self.was_busy = isinstance(exc, StoreBusy)  # for any other error the store has answered
+        return view
+
+    def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
+        """Look around, and renew the lease unless that was done just now: a renewal is a write of the store."""
+        doubts = self._belief.doubts
+        is_due = self._due() <= EVERY / 2 or must_renew
+        told = None if self._skew is None else self._skew.told
+        try:
+            view = self._sharing.renew(told, is_off=self._verdict.is_off, only_look=not is_due)
+        except StoreError:
+            self._belief.heard_since = None
+            raise
+        self._belief.dispel(doubts)
+        if is_due:
+            self._belief.until = view.asked + LEASE - MARGIN
+        self._skew = skew_of(self._clock, view.at_us, view.answered - view.asked, self._now() - view.answered)
+        return view, self._skew
+
+    def _due(self) -> float:
+        """Return the seconds until the next renewal."""
+        return self._belief.until - (LEASE - MARGIN) + EVERY - self._now()
+
+    def _judge_clock(self, skew: Skew, view: View) -> bool:
+        """Judge our clock. Return whether the verdict has changed."""
+        others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
+        is_changed = self._verdict.judge(skew, others, self._sharing.max_skew)
+        self.clock_found = skew, self._verdict.is_off
+        return is_changed
+
+    def _serve(self, pulse: Pulse, wait: float) -> None:
+        beats = -1
+        while not self._is_over:
+            self._hint.wait(wait)
+            self._hint.clear()
+            wait = MOVES
+            if not self._is_over and (pulse.beats != beats or pulse.is_asleep()):
+                beats = pulse.beats
+                wait = self._take_turn()
+            pulse.ask()
+
+    def _take_turn(self) -> float:
+        try:
+            wait = self.turn()
+        except StoreTakenOver as exc:
+            has_left, self._is_over, self._belief.until = self._is_over, True, 0.0
+            self._hearing.end()
+            if not has_left:
+                self._lost(exc)
+        except StoreError as exc:
+            self._speak_of(str(exc))
+            self._failed(exc)
+        except Exception:
+            logger.exception("the lease could not be renewed")
+        else:
+            self._speak_of("")
+            return wait
+        return AGAIN
+
+    def _speak_of(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            logger.warning("the lease is not renewed: %s", trouble)
+        elif self._trouble and not trouble:
+            logger.info("the lease is renewed again")
+        self._trouble = trouble
+
+
+def _free(view: View) -> list[int]:
+    """Return the free shards that are ours by right."""
+    owners = Rightful(view)
+    return [shard for shard, owner in view.shards() if not owner and owners[shard] == view.me]

@@ -1,0 +1,292 @@
+"""Units of the fleet's limits: which are lent to us, and which work waits for more of them.
+
+The pool asks here how many units may be in use. When work is refused, more are requested; idle ones go back.
+
+    work was refused                 -> a round sends what waits here, and since when; free units come to us
+    another node has waited longer   -> we owe it units: once their runs have ended they are used no more, and go back
+    units have been idle for a while -> they go back
+    our lease is not sure            -> nothing begins with units, and runs that use units are cancelled
+
+From the sending of a round until its answer, no more units may be in use than at its sending. The round gives back idle
+units, even if its answer is lost. On the loop; a writer asks the store in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from logging import getLogger
+from math import inf
+from typing import Final
+
+from timerqueue import LifecycleError, Rests, Timer
+
+from ..._commits import Writer
+from ..._loop import Core
+from ..._runs import Run
+from ..._values import Cause
+from ...stores import Ask, Lending, Lent, StoreError, StoreTakenOver, Wish
+from .account import Account
+from .wishes import bounded, wishes_of
+
+logger = getLogger(__name__)
+
+LOOK: Final = 0.1
+"""Seconds between looks at idle units and waiting work, while there is anything."""
+
+SOON: Final = 0.01
+"""The least seconds between rounds, and the seconds between looks while we owe units."""
+
+REPEAT: Final = 0.4
+"""Seconds before unchanged wishes are sent again, because the others forget them."""
+
+EVERY: Final = 1.0
+"""Seconds before a node that has units looks who waits for them, without a hint."""
+
+MOST: Final = 100
+"""The most waiting tasks of a line that are told apart in wishes."""
+
+
+class Units:
+    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too.
+
+    `tried`: gets the error of each round, or None.
+    """
+
+    def __init__(
+        self,
+        lending: Lending,
+        sizes: Mapping[str, int],
+        *,
+        rests: Rests,
+        writer: Writer,
+        core: Core,
+        holds_lease: Callable[[], bool],
+        tried: Callable[[Exception | None], object],
+    ) -> None:
+        self._lending = lending
+        self.sizes = dict(sizes)
+        self._rests = rests
+        self._writer = writer
+        self._core = core
+        self._pool = core.pool
+        self._holds_lease = holds_lease
+        self._tried = tried
+        self._accounts: dict[str, Account] = {}
+        self._epoch = 0
+        self._has_begun = False
+        self._is_asking = False
+        self._is_to_declare = True
+        self._is_lost = False
+        self._is_hinted = False
+        self._is_wanted = False
+        """Whether work was refused since the last look."""
+        self._trouble = ""
+        self._said: dict[str, int] = {}
+        """Sizes that differ from ours, as they were logged last."""
+        self._sent_at = 0.0  # long ago, because a wish may come before the first round
+        self._timer: Timer | None = None
+        self._next = inf
+        rests.tell(self._rested)
+        core.pool.lend(self.sizes, self)
+        lending.hear(partial(core.loop.call_soon, self._hear))
+
+    def begin(self) -> None:
+        """Borrow from now on: the store is open."""
+        self._has_begun = True
+        self._declare()
+        self._arm(self._core.monotonic())
+
+    def resize(self, sizes: Mapping[str, int]) -> None:
+        """Tell the others the new sizes of limits of the fleet."""
+        self.sizes.update(sizes)
+        for name, account in self._accounts.items():
+            account.size, account.window = self._size_of(name), self._rests.seconds_of(name)
+        self._declare()
+        self._is_to_declare = True
+        self._arm(self._core.monotonic())
+
+    def leave(self) -> None:
+        """Give everything back, when nothing runs any more. Any thread."""
+        self._has_begun = False
+        if self._writer.close(LOOK, self._lending.give_back):
+            with suppress(StoreError):
+                self._lending.give_back()
+
+    # -- what the pool asks --------------------------------------------------------------------------------------------
+
+    def usable(self, name: str) -> int:
+        """Return how many units of that limit may be in use here now."""
+        account = self._accounts.get(name)
+        if account is None or self._epoch != self._lending.epoch or not self._holds_lease():
+            return 0
+        return account.usable()
+
+    def refused(self, name: str) -> None:
+        """Note that work wants more units of that limit."""
+        if name not in self._accounts:
+            self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
+        self._is_wanted = True
+        self._arm(self._sent_at + SOON)
+
+    def _rested(self) -> None:
+        """Look for owed units that may be idle now."""
+        if any(account.owed for account in self._accounts.values()):
+            self._arm(self._sent_at + SOON)
+
+    # -- looks ---------------------------------------------------------------------------------------------------------
+
+    def _arm(self, at: float) -> None:
+        """Look at that time, or before it."""
+        if self._is_asking or not self._has_begun or at >= self._next:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._next = at
+        with suppress(LifecycleError):
+            self._timer = self._core.queue.push(at, self._look)
+
+    def _hear(self) -> None:
+        self._is_hinted = True
+        if self._accounts:
+            self._arm(self._sent_at + SOON)
+
+    def _look(self) -> None:
+        self._timer, self._next, self._is_wanted = None, inf, False
+        if self._is_asking or not self._has_begun:
+            return
+        now = self._core.monotonic()
+        if self._epoch != self._lending.epoch:
+            self._epoch, self._is_to_declare = self._lending.epoch, True
+            for account in self._accounts.values():
+                account.forget()
+        if not self._epoch or not self._holds_lease():
+            self._cut_off()
+        else:
+            if self._is_lost:
+                self._is_lost = False
+                self._pool.units_came(list(self._accounts))
+            asked = self._asks(now)
+            if asked or self._is_to_declare:
+                self._send(asked, now)
+        self._arm_next(now)
+
+    def _arm_next(self, now: float) -> None:
+        if any(account.owed and not account.window for account in self._accounts.values()):
+            self._arm(now + SOON)
+        elif self._accounts:
+            self._arm(now + max(LOOK, 10 * (self._core.monotonic() - now)))
+        elif self._is_to_declare or self._is_lost:
+            self._arm(now + LOOK)
+
+    def _cut_off(self) -> None:
+        """Stop using units: the others may take us for dead, and lend our units to another node."""
+        if not self._is_lost:
+            self._is_lost = True
+            logger.warning("nothing begins that needs units of the fleet's limits, until our lease is renewed")
+        for run in self._core.runs.all():
+            if run.started is not None and self._uses_units(run):
+                run.terminate(Cause.LEASE)
+
+    def _uses_units(self, run: Run) -> bool:
+        """Return whether a run may go on only with our units. It needs units of a rate only when it begins."""
+        names = {name for needs in run.all_needs() for name, _ in needs}
+        return any(self._pool.is_lent(name) and not self._rests.seconds_of(name) for name in names)
+
+    def _asks(self, now: float) -> dict[str, Ask]:
+        """Return what a round must send, by limit."""
+        wishes = self._wishes()
+        is_hinted, self._is_hinted = self._is_hinted, False
+        asked: dict[str, Ask] = {}
+        for name, account in list(self._accounts.items()):
+            used, wished = self._pool.used_of(name), wishes.get(name, ())
+            idle = max(0, account.held - used)
+            spare = account.idle_too_long(idle, now)
+            said_before = now - account.asked_at
+            is_news = bool(wished) and not account.lacks
+            if (
+                is_news
+                or (wished != account.wishes and said_before >= LOOK)
+                or (wished and (is_hinted or said_before >= REPEAT))
+                or (account.held and (is_hinted or said_before >= EVERY))
+                or spare
+                or (idle and account.owed)
+                or account.most < inf
+            ):
+                asked[name] = Ask(
+                    account.size, used, wished, keeps=idle - spare, is_news=is_news, window=account.window
+                )
+            elif not (account.held or used or wished):
+                del self._accounts[name]
+        return asked
+
+    def _wishes(self) -> dict[str, tuple[Wish, ...]]:
+        """Return what waits here, by limit."""
+        us = self._core.timeline.us
+        idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
+        wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
+        for name in wanted.keys() - self._accounts.keys():
+            self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
+        return {
+            name: bounded((Wish(us(rank, steady=False), units) for rank, units in wishes), self._accounts[name].size)
+            for name, wishes in wanted.items()
+        }
+
+    def _declare(self) -> None:
+        self._lending.declare(self.sizes, {name: self._rests.seconds_of(name) for name in self.sizes})
+
+    def _size_of(self, name: str) -> int:
+        return self.sizes.get(name) or self.sizes[f"{name.partition(':')[0]}:*"]
+
+    # -- rounds --------------------------------------------------------------------------------------------------------
+
+    def _send(self, asked: Mapping[str, Ask], now: float) -> None:
+        for name, ask in asked.items():
+            self._accounts[name].sent(ask.used, ask.wishes, now)
+        self._sent_at, self._is_asking, self._is_to_declare = now, True, False
+        self._writer.submit(lambda: self._lending.round(asked), partial(self._answered, self._epoch))
+
+    def _answered(self, epoch: int, lent: Mapping[str, Lent] | None, error: Exception | None) -> None:
+        self._is_asking = False
+        self._tried(error)
+        now = self._core.monotonic()
+        if lent is None or error is not None or epoch != self._lending.epoch:
+            self._failed(error)
+            self._arm(now + LOOK)
+            return
+        self._trouble = ""
+        more = []
+        for name, account in self._accounts.items():
+            if name in lent:
+                before = account.usable()
+                account.answered(lent[name])
+                self._rests.lengthen(name, lent[name].window)
+                self._compare(name, account.size, lent[name].size)
+                if account.usable() > before:
+                    more.append(name)
+        if more:
+            self._pool.units_came(more)
+        if self._is_hinted or self._is_wanted:
+            self._arm(self._sent_at + SOON)
+        self._arm_next(now)
+
+    def _failed(self, error: Exception | None) -> None:
+        """Ask again. Until then only the units that were in use at the sending of the round may be used."""
+        self._is_to_declare = True
+        for account in self._accounts.values():
+            account.wishes = ()
+        if error is not None and not isinstance(error, StoreError):
+            logger.error("units could not be borrowed", exc_info=error)
+        elif error is not None and str(error) != self._trouble:
+            self._trouble = str(error)
+            logger.log(20 if isinstance(error, StoreTakenOver) else 30, "units cannot be borrowed: %s", error)
+
+    def _compare(self, name: str, ours: int, size: int) -> None:
+        """Log it if other nodes give a limit another size."""
+        if size == ours:
+            if self._said.pop(name, None) is not None:
+                logger.info("limit %r has %d units, as all agents say now", name, size)
+        elif self._said.get(name) != size:
+            self._said[name] = size
+            logger.warning("limit %r has fleet(%d) here, and %d elsewhere: the lowest holds", name, ours, size)

@@ -1,0 +1,93 @@
+"""Fitting: which jobs our labels allow us to run, and where the executions of all others go.
+
+A queue keeps executions apart by the text of their labels, and gives each to nodes that listen to that text. So we
+listen to each text that fits us. Each delivery is still checked against its row. It may stand under other labels than
+its job's, because the job was replaced, or because a node without labels put it. Then it is sent on. On the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from timerqueue import LifecycleError
+
+from ..._loop import Core
+from ...queues import Delivery, Queue, Tick
+from ...stores import Execution, Executions, View, where_of
+from .held import Held
+from .puts import Puts
+
+AGAIN: Final = 1
+"""Seconds before an execution is sent on that stands in this process, because the queue would not take it."""
+
+Wheres = Mapping[str, str] | None
+"""The labels of jobs, as the store has them. None: the store was not asked, and they are as they are known here."""
+
+
+class Fitting:
+    """The labels of jobs, as one scheduler sees them."""
+
+    def __init__(self, queue: Queue, executions: Executions, held: Held, puts: Puts, core: Core) -> None:
+        self._queue = queue
+        self._executions = executions
+        self._held = held
+        self._puts = puts
+        self._core = core
+        self._heard: set[str] | None = None
+        self.sent_on = 0
+        """Executions that came out here and were for other nodes."""
+
+    def see(self, view: View) -> None:
+        """Listen to the labels that fit us now."""
+        heard = self._heard or set()
+        texts = {found.where for found in view.labelled.values()} - heard
+        new = {text for text in texts if self._held.fits(text)}
+        if new or (self._heard is None and self._held.has_labels()):
+            self._heard = heard | new
+            self._queue.listen(self._heard)
+
+    def is_for_us(self, job_id: str) -> bool:
+        """Return whether the job is for us, or we do not know it."""
+        return self._held.fits(self.where_of(job_id))
+
+    def where_of(self, job_id: str) -> str | None:
+        """Return the labels that a job asks for, as it is known here."""
+        job = self._core.jobs.find(job_id)
+        if job is None:
+            return None
+        return job.policy.where if job.unfit is None else where_of(job.unfit.row.options)
+
+    def tick(self, execution: Execution, wheres: Wheres) -> Tick:
+        """Return an execution as a tick for the queue."""
+        job_id = execution.job_id
+        return Tick(job_id, execution.due_us, where=self.where_of(job_id) if wheres is None else wheres.get(job_id))
+
+    def read(self, call: Callable[[], Sequence[Execution]]) -> tuple[Sequence[Execution], Wheres]:
+        """Read executions from the store, with the labels of their jobs. In its line."""
+        rows = call()
+        return rows, self.asked(rows)
+
+    def asked(self, rows: Sequence[Execution]) -> Wheres:
+        """Ask the store for the labels of these jobs, unless no job has any. In its line."""
+        view = self._held.view
+        return self._executions.wheres([row.job_id for row in rows]) if rows and view and view.labelled else None
+
+    def send_on(self, delivery: Delivery) -> None:
+        """Put an execution where its nodes listen. An execution that stands here waits for the queue to take it."""
+        self.sent_on += 1
+        if (delivery.tick.job_id, delivery.tick.due_us) in self._puts.here:
+            with suppress(LifecycleError):  # the loop has ended: the execution is pending in the store
+                self._core.queue.push(self._core.monotonic() + AGAIN, self._send, delivery)
+        else:
+            self._send(delivery)
+
+    def _send(self, delivery: Delivery) -> None:
+        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
+        if self._puts.is_on_way(delivery.tick):  # the queue may be about to refuse it
+            delivery.release(AGAIN)
+            return
+        self._puts.here.discard((job_id, due_us))
+        self._puts.put([(Tick(job_id, due_us, where=self.where_of(job_id)), None)])
+        delivery.done()

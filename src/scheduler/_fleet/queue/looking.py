@@ -1,0 +1,96 @@
+"""Looking: executions that should stand in the queue are looked for there, and put again if they are missing.
+
+A queue may have lost an execution, or may deliver it too late because its clock was set back. Or it never delivers it:
+a program that reads our tube by mistake has buried it, or the server has, which had no room. Or its node was not heard
+of for longer than its time to run. Beanstalkd 1.12 does not release some jobs of a connection that is silent and stays.
+
+An audit looks for all of them. It is minutes away, so overdue ones are looked for every few seconds: one statement that
+an index answers, and nearly always there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from ..._commits import Writer, in_turn
+from ..._loop import Core
+from ...queues import Place, Position, Standing, Tick, delay_of
+from ...stores import SCHEDULED, Execution
+from .dispatch import Dispatch
+from .fitting import Wheres
+
+EVERY: Final = 5.0
+"""Seconds between looks for overdue executions."""
+
+OVERDUE: Final = 5_000_000
+"""Microseconds after its due instant when an execution counts as overdue."""
+
+TOLERANCE: Final = 2
+"""Seconds by which a queue's clock may differ from ours."""
+
+AT_ONCE: Final = 1_000
+FIRST: Final = (-1, "")
+LONGEST_DELAY: Final = 2**32 - 1
+
+
+class Looking:
+    """The looks of one scheduler at its queue. On the loop; the store and the queue are asked in their lines."""
+
+    def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
+        self._dispatch = dispatch
+        self._core = core
+        self._store_line = store_line
+        self._queue_line = queue_line
+        self._after = FIRST
+
+    async def overdue(self) -> None:
+        """Look for overdue executions, at most AT_ONCE of them. The rest comes with the next looks.
+
+        Raises StoreError and QueueUnavailable.
+        """
+        before_us, after = self._now_us() - OVERDUE, self._after
+        executions = self._dispatch.executions
+        with self._dispatch.puts.reading():
+            waiting = partial(executions.waiting, SCHEDULED, before_us=before_us, after=after, limit=AT_ONCE)
+            rows, wheres = await in_turn(self._store_line, partial(self._dispatch.fitting.read, waiting))
+            self._after = (rows[-1].due_us, rows[-1].job_id) if len(rows) == AT_ONCE else FIRST
+            if rows:
+                await self.look(rows, wheres)
+
+    async def look(self, rows: Sequence[Execution], wheres: Wheres) -> None:
+        """Look for scheduled executions, and put wrong ones again.
+
+        An execution is wrong if it will come out late, or only to nodes without its labels. Raises QueueUnavailable.
+        Call it inside `Puts.reading`.
+        """
+        places = [
+            (self._dispatch.fitting.tick(row, wheres), Place(row.instance, row.number))
+            for row in rows
+            if row.instance is not None and row.number is not None
+        ]
+        positions = await in_turn(self._queue_line, lambda: self._dispatch.queue.look(places))
+        now_us = self._now_us()
+        wrong: list[tuple[Tick, Place | None]] = [
+            (tick, None if position is None or position.is_forgotten else place)
+            for (tick, place), position in zip(places, positions, strict=True)
+            if position is None
+            or position.is_forgotten
+            or _is_late(tick, position, now_us)
+            or (position.is_astray and position.standing is not Standing.RESERVED)
+        ]
+        self._dispatch.missing += self._dispatch.puts.put(wrong)
+
+    def _now_us(self) -> int:
+        return self._core.timeline.us(self._core.monotonic(), steady=False)
+
+
+def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
+    """Return whether a queue would deliver a tick too late or never.
+
+    Late: its clock was set back since the put. Never: the tick is buried.
+    """
+    if position.standing is not Standing.DELAYED:
+        return position.standing is Standing.BURIED
+    return position.seconds_left > delay_of(tick.due_us, now_us, LONGEST_DELAY) + TOLERANCE

@@ -1,0 +1,200 @@
+"""Departures: shards that others own by right are handed on, some at a time. So their jobs stand still only briefly.
+
+    none of its jobs runs, and all is durable  -> the shard goes
+    its jobs run all the time                  -> their ticks are left due for a moment, so that it can go
+    one of its jobs runs for long              -> it stays until that run has ended
+
+A due tick without a mark waits in a line for room. It goes with its job, whose state says that it has not begun.
+Portions chooses the next shards.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from logging import getLogger
+from typing import Final
+
+from anyio.lowlevel import checkpoint
+
+from schedule import Missed
+from timerqueue import LifecycleError
+
+from ..._jobs import Attempt, Job, shard_of_job
+from ..._journal import stays_due
+from ..._loop import Core
+from ..._restore import let_go_of
+from ...stores import Rightful, Sharing, StoreUnavailable
+from .moves import Moves
+from .portions import MOST_SHARDS, Portions
+
+logger = getLogger(__name__)
+
+PAUSE: Final = 0.05
+"""Seconds before the next shards are handed on."""
+
+WHOSE_JOBS_RUN: Final = 0.13
+"""Seconds between looks whether jobs of departing shards still run.
+
+No interval of jobs should equal it, or each look would find them running.
+"""
+
+FORGETS: Final = 300.0
+"""Seconds between looks for shards that no job asks for any more."""
+
+SLICE: Final = 100
+NEVER: Final = sys.maxsize
+
+
+class Departures:
+    """The departures of one scheduler's shards. `turns`: how many turns of the lease have begun."""
+
+    def __init__(self, sharing: Sharing, moves: Moves, core: Core, turns: Callable[[], int]) -> None:
+        self._sharing = sharing
+        self._moves = moves
+        self._core = core
+        self._turns = turns
+        self._portions = Portions(core.journal.is_durable, self._goes_along)
+        self.given: dict[int, int] = {}
+        """Shards that were handed on, and the turn of the lease that may not have seen it."""
+        self._leaving: dict[int, list[str]] = {}
+        """Ids of the jobs of departing shards."""
+        self._newest: str | None = None
+        """The job that was entered last when jobs were looked for."""
+        self._forgot_at = core.monotonic()
+
+    def seen(self, turn: int) -> None:
+        """Forget shards that were given before that turn of the lease began: it has seen that."""
+        self.given = {shard: since for shard, since in self.given.items() if since >= turn}
+
+    def let_go(self) -> None:
+        """Stop handing on: all shards are others'."""
+        self.given, self._leaving, self._newest = {}, {}, None
+        self._portions.give_up()
+        self._leave_ticks(())
+
+    async def hand_on(
+        self, wanted: Mapping[int, int], *, givers: int = 1, commit_s: float = 0.0, at_once: bool = False
+    ) -> float | None:
+        """Give some of these shards to their rightful nodes. Return the seconds until the next, or None at the end.
+
+        `givers`: how many nodes have shards to hand on, with this one. `commit_s`: seconds that a commit takes.
+        `at_once`: give every shard that can go, because we are stopping.
+        """
+        if not wanted:
+            if self._leaving:
+                self._leaving, self._newest = {}, None
+                self._portions.give_up()
+                self._leave_ticks(())
+            return None
+        await self._look_for_jobs(wanted)
+        began = self._core.monotonic()
+        if at_once:
+            ready = self._portions.all_idle(wanted, self._jobs_in)
+        else:
+            ready = self._portions.next(wanted, self._jobs_in, began, givers, commit_s=commit_s)
+        self._withhold()
+        if not ready:
+            return PAUSE if len(wanted) > MOST_SHARDS or self._portions.are_withheld else WHOSE_JOBS_RUN
+        for shard, jobs in ready.items():
+            self._leave(shard, jobs)
+        await self._give(list(ready), wanted)
+        await self._look_for_jobs(wanted)
+        for shard in ready:  # another thread may have added a job just then
+            self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
+        self._moves.tell(began, sum(map(len, ready.values())), given=len(ready))
+        return PAUSE
+
+    async def give_back(self, shards: Iterable[int], owners: Rightful) -> None:
+        """Give these shards to their rightful nodes. None of their jobs is here."""
+        if wanted := {shard: owners[shard] for shard in shards}:
+            await self._give(list(wanted), wanted)
+
+    async def forget_empty(self) -> None:
+        """Remove shards of labels that no job asks for any more, now and then."""
+        if self._core.monotonic() < self._forgot_at + FORGETS:
+            return
+        self._forgot_at = self._core.monotonic()
+        try:
+            gone = await self._moves.ask(self._sharing.forget_empty)
+        except StoreUnavailable as exc:
+            logger.info("shards of labels stay for now: %s", exc)  # another node adds many jobs just now
+            return
+        ours = set(gone).intersection(self._moves.shares.all())
+        await self._look_for_jobs(ours)
+        for shard in ours:  # another thread may have added a job just then, which makes the shard again
+            self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
+        self.given.update(dict.fromkeys(ours, self._turns()))
+
+    def _withhold(self) -> None:
+        """Leave ticks that are withheld now, but not for longer if the store makes us wait."""
+        self._leave_ticks(self._portions.withheld())
+        if self._portions.are_withheld:
+            with suppress(LifecycleError):  # the queue has stopped
+                self._core.queue.push(self._portions.until, self._look_at_withheld)
+
+    def _look_at_withheld(self) -> None:
+        if self._core.monotonic() >= self._portions.until:
+            self._leave_ticks(())
+
+    def _leave_ticks(self, of: Iterable[Job]) -> None:
+        """Leave the ticks of these jobs, both due ticks and ticks that wait for room. Those of all other jobs start
+        again.
+        """
+        jobs = frozenset(of)
+        self._core.trust.withhold(jobs)
+        self._core.runs.marks.let_stay(lambda job: job in jobs and self._portions.is_idle(job))
+
+    def _goes_along(self, job: Job) -> bool:
+        """Return whether the runs and ticks of a job may go with it: its state tells the next owner.
+
+        Of several ticks the state has only the oldest. The policy of the job says whether the next owner makes up for
+        the others.
+        """
+        waiting = [(run.due_us, run.attempt) for run in job.runs] + list(job.backlog or ())
+        policy, attempts = job.policy, {attempt for _, attempt in waiting}
+        if len(waiting) > 1 and (policy.missed is not Missed.ALL or len(waiting) > policy.catch_up or attempts != {1}):
+            return False
+        if attempts != {1} and job.again is not None:
+            return False  # a state has room for one attempt only
+        return all(map(_waits, job.runs)) and all(stays_due(job, *each, self._core.timeline) for each in waiting)
+
+    def _leave(self, shard: int, jobs: list[Job]) -> None:
+        """Give up the jobs of a shard: none of them runs, and their states are durable."""
+        self._moves.shares.give([shard])
+        for job in jobs:
+            let_go_of(job, self._core.queue)
+
+    async def _give(self, shards: list[int], wanted: Mapping[int, int]) -> None:
+        self.given.update(dict.fromkeys(shards, NEVER))
+        to: defaultdict[int, list[int]] = defaultdict(list)
+        for shard in shards:
+            to[wanted[shard]].append(shard)
+        try:
+            for agent, part in to.items():
+                await self._moves.ask(lambda agent=agent, part=part: self._sharing.hand_on(part, agent))  # type: ignore[misc]
+        finally:
+            self.given.update(dict.fromkeys(shards, self._turns()))
+
+    async def _look_for_jobs(self, shards: Iterable[int]) -> None:
+        """Find the stored jobs in these shards: known jobs, and jobs that have been entered since."""
+        if not self._leaving.keys() >= set(shards):
+            self._leaving, self._newest = {shard: [] for shard in shards}, None
+        for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
+            self._newest = job.id
+            if job.task is not None and (ids := self._leaving.get(shard_of_job(job))) is not None:
+                ids.append(job.id)
+            if number and not number % SLICE:
+                await checkpoint()
+
+    def _jobs_in(self, shard: int) -> list[Job]:
+        """Return the jobs of the shard that are there now."""
+        found = (self._core.jobs.find(id) for id in self._leaving[shard])
+        return [job for job in found if job is not None and job.task is not None]
+
+
+def _waits(run: Attempt) -> bool:
+    """Return whether a run waits in a line for room, and nothing else accounts for it."""
+    return run.started is None and not run.is_held and run.owes is None and run.cause is None

@@ -1,0 +1,39 @@
+"""Moves: tells which shards have come or gone, and asks the store for them next to all commits."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from logging import getLogger
+from typing import Protocol, TypeVar
+
+from ..._loop import Core
+from ..._plan import instant_at
+from ..._values import ShardsMoved
+from ...stores import Shares
+
+logger = getLogger(__name__)
+T = TypeVar("T")
+
+
+class Ask(Protocol):
+    """Asks the store in a thread, over connections that no commit delays. One question at a time."""
+
+    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]:
+        """Return what the call returns, or raise what it raises."""
+
+
+class Moves:
+    """The moves of one scheduler's shards. `ask`: asks the store."""
+
+    def __init__(self, core: Core, shares: Shares, ask: Ask) -> None:
+        self._core = core
+        self.shares = shares
+        self.ask = ask
+
+    def tell(self, began: float, jobs: int, *, taken: int = 0, given: int = 0) -> None:
+        """Tell of shards that have come or gone with this number of jobs, since that monotonic time."""
+        seconds = self._core.monotonic() - began
+        where = f"{taken} shards come to us" if taken else f"{given} shards are handed on"
+        logger.info("%s with %d jobs in %.3f s, %d are ours", where, jobs, seconds, len(self.shares.all()))
+        at = instant_at(self._core.clock.wall())
+        self._core.listeners.tell(ShardsMoved(at, taken, given, jobs, seconds))

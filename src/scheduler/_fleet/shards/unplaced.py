@@ -1,0 +1,32 @@
+"""Unplaced: labels that jobs ask for and that no node has. A change is logged once.
+
+Until a node has them these jobs wait, and nothing is wrong with them. On the loop.
+"""
+
+from __future__ import annotations
+
+from logging import getLogger
+
+from ..._placement import lack_text
+from ...stores import View
+
+logger = getLogger(__name__)
+
+
+class Unplaced:
+    """The labels that were missing at the last look at the nodes."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def look(self, view: View) -> None:
+        """Log labels that are missing now, and labels that are there again."""
+        if not view.labelled and not self._known:
+            return
+        asked = {shard.where for shard in view.labelled.values() if not shard.owner}
+        missing = {where for where in asked if view.lacks(where)}
+        for where in sorted(missing - self._known):
+            logger.warning("%s: jobs for such agents wait", lack_text(where))
+        for where in sorted(self._known - missing):
+            logger.info("it is not so any more that %s: jobs for such agents go on", lack_text(where))
+        self._known = missing
