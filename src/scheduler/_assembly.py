@@ -7,13 +7,13 @@ from typing import Final
 
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue
 
-from ._fleet import Held
+from ._fleet import Claims
 from ._jobs import Alone, JobList, Ownership, some_seconds_of
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
 from ._plan import Timeline
 from ._runs import Runs
-from ._starts import CalendarJobs, CrashFloors, LeftOut, MissedTicks, Parking, Pausing, Starts, Trust
+from ._starts import CalendarJobs, ClockGuard, CrashFloors, LeftOut, MissedTicks, Parking, Pausing, Starts
 from ._values import InvalidJob, Listeners
 from .queues import Queue
 from .stores import Shares, Store, capabilities, store_at
@@ -65,8 +65,8 @@ def core_of(
     loop = Loop(
         starts=starts, pausing=pausing, calendar_jobs=calendar_jobs, jobs=jobs, journal=journal, listeners=listeners
     )
-    trust = Trust(starts, listeners)
-    turn = Turn(loop, starts, runs, missed, listeners, trust=trust)
+    clock_guard = ClockGuard(starts, listeners)
+    turn = Turn(loop, starts, runs, missed, listeners, clock_guard=clock_guard)
     return Core(
         clock=clock,
         monotonic=clock.monotonic,
@@ -78,7 +78,7 @@ def core_of(
         journal=journal,
         missed=missed,
         starts=starts,
-        trust=trust,
+        clock_guard=clock_guard,
         pausing=pausing,
         runs=runs,
         loop=loop,
@@ -95,7 +95,7 @@ def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
     """Return which jobs of a store are ours: jobs out of a queue, jobs of our shards, or all."""
     sharing = capabilities(store).sharing
     if queue is not None:
-        return Held(sharing)
+        return Claims(sharing)
     return Alone() if sharing is None else Shares(sharing)
 
 

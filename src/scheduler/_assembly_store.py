@@ -14,10 +14,10 @@ from ._commits import Commits, Consequences, InlineWriter, NoConsequences, Threa
 from ._control import PartedRegistry
 from ._fleet import (
     Answers,
-    Belief,
     Borrowing,
+    Claims,
     Dispatch,
-    Held,
+    LeaseGuard,
     NodeParts,
     NoUnits,
     OtherNodes,
@@ -38,7 +38,7 @@ from ._fleet import (
 from ._jobs import Tasks
 from ._loop import Core
 from ._memory import Membership, Memory, Nobody, NoFleet, Others, Polling
-from ._restore import Crashes, Intake, Reconciler, RowParts
+from ._restore import Crashes, Reconciler, RowParts, RowReader
 from ._watchdog import AskWhatRuns, Records, Watchdog
 from .queues import Queue
 from .stores import Executions, Retention, Shares, Sharing, Store, StoredRequest, StoredTick, View, capabilities
@@ -93,7 +93,7 @@ class _Base:
     def watchdog(self, running: Callable[[], list[StoredTick]]) -> Watchdog:
         """Make the watchdog. `running`: returns which ticks of ours run, as the store says, after all earlier calls."""
         ask: AskWhatRuns = partial(self.writer.submit, running)
-        return Watchdog(self.core, self.options.audit, Records(self.core, self.rows.crashes, self.rows.intake, ask))
+        return Watchdog(self.core, self.options.audit, Records(self.core, self.rows.crashes, self.rows.row_reader, ask))
 
     def commits(self, consequences: Consequences) -> Commits:
         return Commits(self.store, self.writer, self.core, self.options.retention, consequences)
@@ -136,10 +136,10 @@ def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, task
     core.runs.marks.let_go_without(tasks.goes_without_store, waits=not store.is_immediate)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
     crashes = Crashes(core, core.runs.random, crash_floor=options.crash_floor)
-    rows = RowParts(core, Intake(), Reconciler(registry, core, tasks, crashes), crashes)
+    rows = RowParts(core, RowReader(), Reconciler(registry, core, tasks, crashes), crashes)
     base = _Base(options, registry, writer, rows, rests)
     ownership, sharing = core.jobs.ownership, capabilities(store).sharing
-    if isinstance(ownership, Held) and options.queue is not None:
+    if isinstance(ownership, Claims) and options.queue is not None:
         return queued(base, ownership, options.queue)
     if isinstance(ownership, Shares) and sharing is not None:
         return sharded(base, ownership, sharing)
@@ -166,7 +166,7 @@ def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
     return base.remembering(commits, polling, membership, watchdog, fleet.units())
 
 
-def queued(base: _Base, held: Held, queue: Queue) -> Remembering:
+def queued(base: _Base, held: Claims, queue: Queue) -> Remembering:
     """Put together the parts for a store whose jobs come out of a queue, shared or not."""
     store, sharing = base.store, capabilities(base.store).sharing
     executions = executions_of(store)
@@ -203,9 +203,9 @@ class _Fleet:
         self._base = base
         self._sharing = sharing
         self._requests = requests
-        self._belief = Belief(boottime)
-        self._ways = Ways(self._belief)
-        self.consequences = SharedConsequences(self._belief, self._ways, requests)
+        self._lease_guard = LeaseGuard(boottime)
+        self._ways = Ways(self._lease_guard)
+        self.consequences = SharedConsequences(self._lease_guard, self._ways, requests)
 
     def others(self, leave: Callable[[list[StoredRequest]], object]) -> OtherNodes:
         """Make the other nodes. `leave`: handles requests for jobs that are not ours."""
@@ -221,16 +221,16 @@ class _Fleet:
 
     def node_parts(self, ours: Owned, commits: Commits, polling: Polling) -> NodeParts:
         """Put together the parts of a node."""
-        base, sharing, belief = self._base, self._sharing, self._belief
+        base, sharing, lease_guard = self._base, self._sharing, self._lease_guard
         return NodeParts(
             sharing=sharing,
             ours=ours,
             core=base.core,
             commits=commits,
             rejoining=Rejoining(
-                base.store, belief.hint.set, base.writer, base.rows, commits=commits, sharing=sharing, ours=ours
+                base.store, lease_guard.hint.set, base.writer, base.rows, commits=commits, sharing=sharing, ours=ours
             ),
-            belief=belief,
+            lease_guard=lease_guard,
             ways=self._ways,
             on_news=polling.hint,
         )
@@ -246,7 +246,7 @@ class _Fleet:
             rests=base.rests,
             writer=ThreadWriter(base.core.loop.call_soon),
             core=base.core,
-            holds_lease=self._belief.is_held,
+            holds_lease=self._lease_guard.is_held,
             tried=partial(self._ways.tried, "units"),
         )
 

@@ -166,7 +166,7 @@ class _Agent:
     def _look_around(self, _event: ShardsMoved | AgentLost) -> None:
         """Find out which targets are ours after shards have moved."""
         self._targets.here.look_around()
-        self._parts.sooner.make_up()
+        self._parts.recheck.make_up()
         self._parts.outbox.look_around()
         self._parts.signals.plan()
         if self._targets.shared_groups is not None:
@@ -189,7 +189,7 @@ class _Agent:
         if targets.shared_groups is not None:
             targets.shared_groups.begin()
         targets.roster.begin_evenly()
-        parts.sooner.make_up()
+        parts.recheck.make_up()
         if not self._plan.once:  # then no port listens, and each is asked at once
             parts.signals.plan()
 

@@ -20,7 +20,7 @@ from .quorum import Poll, duties_of, poll_of
 from .relations import LIMIT as GROUPS, Above, Answers, Elsewhere, Groups, Here, Parents, SharedGroups, elsewhere_of
 from .roster import Roster, Ways, check_of, is_new, is_ours
 from .show import Display, Monitor
-from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, Recall, Sooner
+from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, Recall, Recheck
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
@@ -84,7 +84,7 @@ class Parts:
     has_past: bool
     poll: Poll | None
     targets: Targets
-    sooner: Sooner
+    recheck: Recheck
     answers: Answers | None
     to_channels: Resolver
     outbox: Outbox
@@ -109,7 +109,7 @@ def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) ->
     poll = None if is_once else poll_of(store, clock)
     elsewhere = None if is_once else elsewhere_of(store, clean)
     targets = targets_of(scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere)
-    sooner = Sooner(scheduler, targets.board.targets, rest=CRASH_FLOOR)
+    recheck = Recheck(scheduler, targets.board.targets, rest=CRASH_FLOOR)
     to_channels = Resolver(config.hosts)
     outbox = Outbox(
         scheduler,
@@ -141,8 +141,8 @@ def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) ->
         has_past=store is not None,
         poll=poll,
         targets=targets,
-        sooner=sooner,
-        answers=None if elsewhere is None else Answers(elsewhere, targets.here.is_here, sooner, clock),
+        recheck=recheck,
+        answers=None if elsewhere is None else Answers(elsewhere, targets.here.is_here, recheck, clock),
         to_channels=to_channels,
         outbox=outbox,
         delivery=Delivery(outbox, config.channels, Means(to_channels, clock), clean),
@@ -247,12 +247,12 @@ def _connect(parts: Parts) -> None:
     board, scheduler = parts.targets.board, parts.scheduler
     board.subscribe(parts.outbox.hear)
     board.subscribe(parts.monitor.hear)
-    board.subscribe(parts.sooner.hear)
+    board.subscribe(parts.recheck.hear)
     if parts.answers is not None:
         board.subscribe(parts.answers.hear)
     board.subscribe(parts.targets.groups.hear)
     scheduler.listen(board.listen)
-    scheduler.listen(parts.sooner.listen, RunEnded)
+    scheduler.listen(parts.recheck.listen, RunEnded)
     if (shared := parts.targets.shared_groups) is not None:
         scheduler.listen(shared.listen, RunEnded)
     scheduler.listen(parts.outbox.listen, RunEnded, JobFinished)

@@ -7,9 +7,9 @@ The package knows no other node and no queue: `Consequences` learn what became o
 thread. Only a Writer calls a store that waits, in a thread of its own.
 """
 
+from .batch_window import FULL
 from .commits import Commits
 from .consequences import Consequences, NoConsequences
-from .gathering import FULL
 from .writer import InlineWriter, ThreadWriter, Writer, in_turn
 
 __all__ = ["FULL", "Commits", "Consequences", "InlineWriter", "NoConsequences", "ThreadWriter", "Writer", "in_turn"]

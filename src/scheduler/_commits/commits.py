@@ -34,8 +34,8 @@ from ..stores import (
     StoreUnreachable,
     Unstorable,
 )
+from .batch_window import FULL, BatchWindow
 from .consequences import Consequences
-from .gathering import FULL, Gathering
 from .locked_rows import LockedRows
 from .pruning import Pruning
 from .writer import Writer
@@ -92,7 +92,7 @@ class Commits:
         self._looks = 0  # without an answer
         self._locked_rows = LockedRows(store, writer, core, self._go_on)
         self._is_turn_near = False
-        self.gathering = Gathering()
+        self.batch_window = BatchWindow()
         self._failures = 0
         self._most: int | None = None
         """The most jobs whose ticks are sent together, because more did not get through. None: any number."""
@@ -184,7 +184,7 @@ class Commits:
         if journal.sealed or not self._is_open:
             return
         with suppress(LifecycleError):  # the loop has ended: `left` sends them
-            self._turn_at(AT_ONCE if self._is_pressing else self.gathering.first_look())
+            self._turn_at(AT_ONCE if self._is_pressing else self.batch_window.first_look())
 
     @property
     def _is_pressing(self) -> bool:
@@ -202,11 +202,11 @@ class Commits:
         if not journal.pending or journal.sealed or not self._is_open:
             return
         starts, now = len(journal.pending.marks), self._queue.clock.monotonic()
-        later = None if self._is_pressing else self.gathering.next_look(starts, now)
+        later = None if self._is_pressing else self.batch_window.next_look(starts, now)
         if later is not None:
             self._turn_at(later)
             return
-        self.gathering.closed(starts, now)
+        self.batch_window.closed(starts, now)
         journal.seal()
         self._locked_rows.keep_aside()
         if journal.sealed:
@@ -248,7 +248,7 @@ class Commits:
     def _committed(self, receipt: Receipt) -> None:
         self._is_up()
         self.count += 1
-        self.gathering.committed(self._queue.clock.monotonic() - self._sent_at)
+        self.batch_window.committed(self._queue.clock.monotonic() - self._sent_at)
         sealed = self._journal.taken()
         self._got_through(len(sealed.batch.states))
         refused = {tick.fence for tick in receipt.refused}

@@ -11,11 +11,11 @@ The package knows no Memory, which asks a Membership of either kind. On the loop
 
 from .answers import Answers
 from .consequences import QueuedConsequences, SharedConsequences
-from .lease import Belief, Ways
+from .lease import LeaseGuard, Ways
 from .lending import Borrowing, Fleet, NoUnits, Rate, Units, fleet, rate, resize, sizes_of
 from .node import NodeParts
 from .other_nodes import OtherNodes, fetched_if_unheeded, leave_to_owners
-from .queue import Dispatch, Held, QueueAudit, QueueVisit, next_execution
+from .queue import Claims, Dispatch, QueueAudit, QueueVisit, next_execution
 from .queued import Queued, QueueNode
 from .rejoining import Owned, Rejoining
 from .requests import Requests
@@ -23,11 +23,11 @@ from .sharded import Sharded
 
 __all__ = [
     "Answers",
-    "Belief",
     "Borrowing",
+    "Claims",
     "Dispatch",
     "Fleet",
-    "Held",
+    "LeaseGuard",
     "NoUnits",
     "NodeParts",
     "OtherNodes",

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from .._commits import Consequences
 from ..stores import Batch, Receipt, StoredJob, StoreError
-from .lease import Belief, Ways
+from .lease import LeaseGuard, Ways
 from .queue import Dispatch
 from .requests import Requests
 
@@ -15,7 +15,7 @@ from .requests import Requests
 class SharedConsequences:
     """The consequences in a shared store. A node that the others bury joins them again."""
 
-    belief: Belief
+    lease_guard: LeaseGuard
     ways: Ways
     requests: Requests
 
@@ -25,7 +25,7 @@ class SharedConsequences:
 
     def failed(self, error: StoreError) -> bool:
         """Doubt that our jobs are ours. Return False."""
-        self.belief.doubt(error)
+        self.lease_guard.doubt(error)
         return False
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:

@@ -24,7 +24,7 @@ from .._loop import Core
 from .._plan import instant_at
 from .._values import AgentJoined, AgentLost
 from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, StoreUnavailable, View
-from .lease import Belief, Lease, Ways
+from .lease import Lease, LeaseGuard, Ways
 from .rejoining import RETRY, Owned, Rejoining
 from .shards import WHOSE_JOBS_RUN, Unplaced
 
@@ -53,7 +53,7 @@ class NodeParts:
     core: Core
     commits: Commits
     rejoining: Rejoining
-    belief: Belief
+    lease_guard: LeaseGuard
     ways: Ways
     on_news: Callable[[], object]
 
@@ -91,11 +91,11 @@ class Node:
         self._ours = parts.ours
         self._core = core
         self._commits = parts.commits
-        self._belief = parts.belief
-        self._heard_since = parts.belief.heard_since
+        self._lease_guard = parts.lease_guard
+        self._heard_since = parts.lease_guard.heard_since
         self.lease = Lease(
             parts.sharing,
-            parts.belief,
+            parts.lease_guard,
             seen=self._seen,
             lost=self._lost,
             failed=self._failed,
@@ -104,7 +104,7 @@ class Node:
         )
         self._tell_news = parts.on_news
         core.runs.marks.rely_on(self.lease.is_sure, self._is_alone)
-        core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=keeper.leaves_ticks)
+        core.clock_guard.watch(self.lease.look, core.loop.look_at_clock, leaves=keeper.leaves_ticks)
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
         self._scope: anyio.CancelScope | None = None  # made on the loop, because a scheduler may be made anywhere
@@ -317,8 +317,8 @@ class Node:
         if self._view is not None and view.me < self._view.me:
             return  # the view is of an earlier incarnation
         self._view, self.turn = view, turn
-        if self._heard_since != self._belief.heard_since:  # the lease is renewed again after a gap
-            self._heard_since = self._belief.heard_since
+        if self._heard_since != self._lease_guard.heard_since:  # the lease is renewed again after a gap
+            self._heard_since = self._lease_guard.heard_since
             self._commits.try_now()
         self._judge_clock()
         self._change.set()
@@ -328,7 +328,7 @@ class Node:
         if self.lease.clock_found is not None:
             skew, is_off = self.lease.clock_found
             most, is_idle = self._sharing.max_skew, self._ours.is_idle()
-            self._core.trust.judge(skew, is_off=is_off, most=most, is_idle=is_idle)
+            self._core.clock_guard.judge(skew, is_off=is_off, most=most, is_idle=is_idle)
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
         if self.lease.is_held():

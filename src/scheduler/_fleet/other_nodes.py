@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 
 from .._commits import Writer
-from .._journal import Journal, Noted
+from .._journal import Journal, LocalWrites
 from ..stores import Changes, Sharing, StoredRequest
 from .answers import Answers
 from .requests import Requests
@@ -37,7 +37,7 @@ class OtherNodes:
         self._answers = answers
         self._leave = leave
 
-    def noting(self) -> AbstractContextManager[Noted]:
+    def noting(self) -> AbstractContextManager[LocalWrites]:
         """See Others."""
         return self._journal.noting_rows()
 

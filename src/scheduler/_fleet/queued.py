@@ -127,14 +127,14 @@ class QueueNode:
         self.node = Node(parts, self)
         self._sharing = parts.sharing
         self._core = parts.core
-        self._taking = dispatch.taking
-        self._fitting = dispatch.fitting
+        self._claiming = dispatch.claiming
+        self._routing = dispatch.routing
         self._audit = audit
         self._forgot_at = 0.0
 
     async def join(self) -> None:
         """Hold our lease."""
-        self._fitting.see(await self.node.join())
+        self._routing.see(await self.node.join())
 
     def rows(self) -> Rows:
         """Return all jobs of the store: none of them is ours."""
@@ -168,7 +168,7 @@ class QueueNode:
 
     def lease_is(self, *, held: bool) -> None:
         """Leave executions to others while our lease is not held."""
-        self._taking.on_lease(held)
+        self._claiming.on_lease(held)
 
     def buried(self) -> None:
         """Audit soon: the dead nodes may not have put their last plans."""
@@ -176,7 +176,7 @@ class QueueNode:
 
     async def follow(self, view: View, _group: TaskGroup) -> float | None:
         """Listen to the labels that fit us now."""
-        self._fitting.see(view)
+        self._routing.see(view)
         if view.labelled:
             await self._forget_empty()
         return None

@@ -65,7 +65,7 @@ class Rejoining:
         self._core = rows.core
         self._commits = commits
         self._reconciler = rows.reconciler
-        self._intake = rows.intake
+        self._row_reader = rows.row_reader
 
     async def let_go(self) -> None:
         """Give up every job that others have, too."""
@@ -117,7 +117,7 @@ class Rejoining:
 
     def _follow_pauses(self, pauses: list[StoredPause]) -> None:
         for scope, pause in pauses_to_follow(self._core, pauses).items():
-            self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
+            self._reconciler.pause_scope(scope, None if pause is None else self._row_reader.pause(pause))
 
     async def read_again(self) -> None:
         """Follow changes of the others' rows in the meantime."""
@@ -131,7 +131,7 @@ class Rejoining:
         while (chunk := await run_sync(lambda: next(rows, None), abandon_on_cancel=True)) is not None:
             for number, (raw, _) in enumerate(chunk):
                 gone.discard(raw.id)
-                row = self._intake.job(raw)
+                row = self._row_reader.job(raw)
                 if row is not None and raw.id not in noted and not self._is_here(row):
                     self._reconciler.change(raw.id, row)
                 if not number % SLICE:

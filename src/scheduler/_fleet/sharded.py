@@ -17,7 +17,7 @@ from .._values import DispatchStatistics
 from ..stores import Rightful, Shares, StoredTick, View
 from .all_rows import AllRows
 from .node import Node, NodeParts
-from .shards import Arrivals, Departures, Moves
+from .shards import Handoff, Moves, Takeover
 
 
 class Sharded:
@@ -34,8 +34,8 @@ class Sharded:
         self._core = parts.core
         self._commits = parts.commits
         moves = Moves(parts.core, shares, self.node.ask)
-        self._arrivals = Arrivals(parts.sharing, moves, self.node.go_on, parts.ways.tried, rows)
-        self._departures = Departures(parts.sharing, moves, parts.core, lambda: self.node.lease.turns)
+        self._takeover = Takeover(parts.sharing, moves, self.node.go_on, parts.ways.tried, rows)
+        self._handoff = Handoff(parts.sharing, moves, parts.core, lambda: self.node.lease.turns)
 
     async def join(self) -> None:
         """Claim free shards of ours, and take all shards that are ours."""
@@ -49,7 +49,7 @@ class Sharded:
     def cut_off(self) -> list[StoredTick]:
         """Return the ticks of our shards that were RUNNING when their node died."""
         shards = self._shares.all()
-        return self._arrivals.of_the_gone(self._sharing.running(shards), shards)
+        return self._takeover.of_the_gone(self._sharing.running(shards), shards)
 
     def owed(self) -> list[StoredTick]:
         """Return the ticks of our shards that will be tried again."""
@@ -93,23 +93,23 @@ class Sharded:
 
     async def follow(self, view: View, group: TaskGroup) -> float | None:
         """Take up shards that are ours, and hand on those of others."""
-        arrivals, departures, owners = self._arrivals, self._departures, Rightful(view)
-        await arrivals.close_left(view)
-        departures.seen(self.node.turn)
-        to_come = arrivals.wanted(view.ours().difference(departures.given))
-        if self._core.trust.is_off:  # they came here before the others knew that our clock is off
-            await departures.give_back([shard for shard in to_come if shard not in arrivals.unread], owners)
+        takeover, handoff, owners = self._takeover, self._handoff, Rightful(view)
+        await takeover.close_left(view)
+        handoff.seen(self.node.turn)
+        to_come = takeover.wanted(view.ours().difference(handoff.given))
+        if self._core.clock_guard.is_off:  # they came here before the others knew that our clock is off
+            await handoff.give_back([shard for shard in to_come if shard not in takeover.unread], owners)
         else:
-            await arrivals.take(to_come, group)
+            await takeover.take(to_come, group)
         if view.labelled:
-            await departures.forget_empty()
+            await handoff.forget_empty()
         others = (shard for shard in self._shares.all() if owners[shard] != view.me)
-        wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
+        wanted = {shard: owners[shard] for shard in others if shard not in takeover.unread}
         givers = len({owner for shard, owner in view.shards() if owner not in (0, owners[shard])}) if wanted else 1
-        goes, took = self.node.leaves, self._commits.gathering.took
-        return await departures.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
+        goes, took = self.node.leaves, self._commits.batch_window.took
+        return await handoff.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
 
     async def lose_all(self) -> None:
         """Stop taking and handing on shards."""
-        await self._arrivals.let_go()
-        self._departures.let_go()
+        await self._takeover.let_go()
+        self._handoff.let_go()

@@ -10,7 +10,7 @@ loop, except for checks of jobs that are about to be stored: these run in the ca
 from .aside import Aside
 from .definition import stored_job
 from .journal import Journal
-from .noted import Noted
+from .local_writes import LocalWrites
 from .pending import MOST_JOBS, ended_tick, missed_tick
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
@@ -26,15 +26,15 @@ from .rows import (
     stays_due,
     tally_of,
 )
+from .sanitize import Wrong, sound_job, sound_pause, sound_state, sound_tick
 from .sealed import Flushed, Sealed
-from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
 __all__ = [
     "MOST_JOBS",
     "Aside",
     "Flushed",
     "Journal",
-    "Noted",
+    "LocalWrites",
     "Reading",
     "Sealed",
     "Wrong",

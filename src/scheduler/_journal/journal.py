@@ -21,7 +21,7 @@ from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
 from .aside import Aside
-from .noted import Noted
+from .local_writes import LocalWrites
 from .pending import Pending, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, requested, row_of, stored_pause
 from .sealed import Flushed, Sealed
@@ -48,7 +48,7 @@ class Journal:
         self._on_change: Callable[[], None] = _nothing
         self._before_sending: Callable[[Batch], None] = _nothing
         self._fence: int | None = None
-        self._noted: list[Noted] = []
+        self._noted: list[LocalWrites] = []
 
     def keep(self, on_change: Callable[[], None]) -> None:
         """Call `on_change` whenever something is noted: there is a store for it. Called once."""
@@ -192,10 +192,10 @@ class Journal:
         return not any(job.id in sealed.batch.states for sealed in self.unsettled)
 
     @contextmanager
-    def noting_rows(self) -> Iterator[Noted]:
+    def noting_rows(self) -> Iterator[LocalWrites]:
         """Yield rows that are known better here than by the store's answer to a question inside the block."""
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
-        noted = Noted(
+        noted = LocalWrites(
             {id for batch in batches for id in (*batch.jobs, *batch.paused)},
             {id: state for batch in batches for id, state in batch.begun.items()},
             {scope for batch in batches for scope in batch.pauses},

@@ -12,7 +12,7 @@ from .._jobs import JobList
 from .._journal import Journal
 from .._plan import Timeline
 from .._runs import Runs
-from .._starts import MissedTicks, Pausing, Starts, Trust
+from .._starts import ClockGuard, MissedTicks, Pausing, Starts
 from .._values import Listeners
 from .loop import Loop
 from .turn import Turn
@@ -32,7 +32,7 @@ class Core:
     journal: Journal
     missed: MissedTicks
     starts: Starts
-    trust: Trust
+    clock_guard: ClockGuard
     pausing: Pausing
     runs: Runs
     loop: Loop

@@ -17,7 +17,7 @@ from timerqueue import OUT, Alarm
 from .._jobs import Job
 from .._plan import Grid, Once
 from .._runs import Run, RunBundle, Runs, drop_waiting
-from .._starts import FOUND_LATE, NEVER_EARLY, MissedTicks, Starts, Trust
+from .._starts import FOUND_LATE, NEVER_EARLY, ClockGuard, MissedTicks, Starts
 from .._values import STARTING, Listeners
 from .loop import Loop
 
@@ -29,14 +29,21 @@ _SKIP: Final = Missed.SKIP
 
 class Turn:
     def __init__(
-        self, loop: Loop, starts: Starts, runs: Runs, missed: MissedTicks, listeners: Listeners, *, trust: Trust
+        self,
+        loop: Loop,
+        starts: Starts,
+        runs: Runs,
+        missed: MissedTicks,
+        listeners: Listeners,
+        *,
+        clock_guard: ClockGuard,
     ) -> None:
         self._loop = loop
         self._starts = starts
         self._parking = starts.parking
         self._runs = runs
         self._missed = missed
-        self._trust = trust
+        self._clock_guard = clock_guard
         self._listeners = listeners
         self._queue = starts.queue
         self._timeline = starts.timeline
@@ -152,7 +159,7 @@ class Turn:
         if not steady and self._is_early(job, due_us):
             return
         if job.sparse is not None or job.task is not None:
-            if not self._trust.is_whole and job.task is not None and self._trust.leave(job):
+            if not self._clock_guard.is_whole and job.task is not None and self._clock_guard.leave(job):
                 return
             self._regular_start_comes(job)
         by_hand = job.is_due_by_hand

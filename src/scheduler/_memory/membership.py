@@ -16,7 +16,7 @@ from typing import Protocol
 from anyio.abc import TaskGroup
 
 from .._commits import Writer
-from .._journal import Noted
+from .._journal import LocalWrites
 from .._restore import Rows
 from .._values import DispatchStatistics
 from ..stores import Changes, Store, StoredRequest, StoredTick
@@ -77,7 +77,7 @@ class Others(Protocol):
     tell_of_news: bool
     """Whether we are told as soon as there is anything to ask for."""
 
-    def noting(self) -> AbstractContextManager[Noted]:
+    def noting(self) -> AbstractContextManager[LocalWrites]:
         """Note changes here while the store is asked. Nothing, if no commit comes in between."""
 
     def before_poll(self) -> None:
@@ -156,9 +156,9 @@ class Nobody:
     def __init__(self, writer: Writer) -> None:
         self.asker = writer
 
-    def noting(self) -> AbstractContextManager[Noted]:
+    def noting(self) -> AbstractContextManager[LocalWrites]:
         """Return empty notes."""
-        return nullcontext(Noted(set(), {}))
+        return nullcontext(LocalWrites(set(), {}))
 
     def before_poll(self) -> None:
         """Do nothing."""

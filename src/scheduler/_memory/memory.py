@@ -90,7 +90,7 @@ class Memory:
         self._writer = writer
         self._core = rows.core
         self._registry = registry
-        self.intake = rows.intake
+        self.row_reader = rows.row_reader
         self._flushes: dict[Flushed, None] = {}
         """Calls of `flush` that wait."""
         self._is_called = Lock()
@@ -105,18 +105,18 @@ class Memory:
         """
         opened, pauses, cut_off, were_owed = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
         self._journal.open(opened.epoch)
-        for pause in map(self.intake.pause, pauses):
+        for pause in map(self.row_reader.pause, pauses):
             if pause is not None:
                 self.reconciler.pause_scope(pause.scope, pause)
-        crashes, owed = _by_job(self.intake.ticks(cut_off)), _by_job(self.intake.ticks(were_owed))
+        crashes, owed = _by_job(self.row_reader.ticks(cut_off)), _by_job(self.row_reader.ticks(were_owed))
         rows = self.membership.rows()
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for number, (raw, state) in enumerate(chunk):
-                row = self.intake.job(raw)
+                row = self.row_reader.job(raw)
                 if row is not None:
                     lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
-                    self.reconciler.adopt(row, self.intake.state(state), lost)
+                    self.reconciler.adopt(row, self.row_reader.state(state), lost)
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
@@ -215,7 +215,7 @@ class Memory:
         for job_id in job_ids:
             read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
             found += read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
-        ticks = sorted(self.intake.ticks(found), key=attrgetter("due_us"), reverse=True)
+        ticks = sorted(self.row_reader.ticks(found), key=attrgetter("due_us"), reverse=True)
         return ticks[:limit]
 
     def statistics(self) -> StoreStatistics:

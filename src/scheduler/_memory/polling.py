@@ -25,7 +25,7 @@ from attrs import evolve
 from timerqueue import LifecycleError
 
 from .._commits import Commits, Writer
-from .._journal import Noted
+from .._journal import LocalWrites
 from .._restore import RowParts, pauses_to_follow
 from .._starts import in_slices
 from ..stores import (
@@ -75,7 +75,7 @@ class Polling:
         self._journal = core.journal
         self._commits = commits
         self._reconciler = rows.reconciler
-        self._intake = rows.intake
+        self._row_reader = rows.row_reader
         self._every = every
         self._others = others
         self._left: list[StoredRequest] = []
@@ -145,7 +145,7 @@ class Polling:
         is_told = self._others.tell_of_news and self._every >= TOLD
         return is_told and self._commits.trouble is None and now - self._asked_at < LONG
 
-    def _polled(self, noted: Noted, changes: Changes | None, error: Exception | None) -> None:
+    def _polled(self, noted: LocalWrites, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False
         self._noting.close()
         if isinstance(error, StoreBusy):  # other calls of ours have the connection: that says nothing of the server
@@ -170,7 +170,7 @@ class Polling:
         self._take_up(changes)
         self._carry_out(changes.requests)
 
-    def _without_what_we_wrote(self, changes: Changes, noted: Noted) -> Changes:
+    def _without_what_we_wrote(self, changes: Changes, noted: LocalWrites) -> Changes:
         """Leave out rows that were on their way to the store, or noted here, during the poll; read them again."""
         jobs, scopes = noted.ids.intersection(changes.jobs), noted.scopes.intersection(changes.pauses)
         if jobs:
@@ -226,12 +226,12 @@ class Polling:
         """Let pauses and jobs follow their changed rows, jobs some at a time."""
         self._states |= changes.states
         for scope, pause in changes.pauses.items():
-            self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
+            self._reconciler.pause_scope(scope, None if pause is None else self._row_reader.pause(pause))
         unfollowed = self._journal.unfollowed
         is_going_on = bool(unfollowed)
         for id, row in changes.jobs.items():
             if not self._journal.holds(id):
-                unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
+                unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._row_reader.job(row))
         if not is_going_on:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)
 
@@ -262,6 +262,6 @@ class Polling:
         id, row = changed
         state = self._states.pop(id, None)
         try:
-            self._reconciler.change(id, row, None if state is None else self._intake.state(state))
+            self._reconciler.change(id, row, None if state is None else self._row_reader.state(state))
         except Exception:
             logger.exception("the changed row of job %r cannot be followed", id)

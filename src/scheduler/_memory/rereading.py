@@ -15,7 +15,7 @@ from typing import Final
 from timerqueue import LifecycleError
 
 from .._commits import Writer
-from .._journal import Noted
+from .._journal import LocalWrites
 from .._loop import Core
 from .._restore import Chunk, Rows, pauses_to_follow
 from ..stores import Changes, Store, StoredPause
@@ -65,10 +65,10 @@ class Rereading:
             self._going_on.close()
             self._going_on = None
 
-    def _read_on(self, rows: Rows, noted: Noted) -> None:
+    def _read_on(self, rows: Rows, noted: LocalWrites) -> None:
         self._writer.submit(lambda: next(rows, None), partial(self._read, rows, noted))
 
-    def _read(self, rows: Rows, noted: Noted, chunk: Chunk | None, error: Exception | None) -> None:
+    def _read(self, rows: Rows, noted: LocalWrites, chunk: Chunk | None, error: Exception | None) -> None:
         if self._going_on is None or self._has_failed(error):
             return
         known, newer = noted.ids, self._journal.unfollowed  # rows that were polled meanwhile are newer

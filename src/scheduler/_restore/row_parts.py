@@ -9,8 +9,8 @@ from attrs import frozen
 from .._loop import Core
 from ..stores import StoredJob, StoredState
 from .crashes import Crashes
-from .intake import Intake
 from .reconciler import Reconciler
+from .row_reader import RowReader
 
 Chunk = list[tuple[StoredJob, StoredState | None]]
 """Some jobs as the store has them."""
@@ -24,6 +24,6 @@ class RowParts:
     """The parts of one scheduler that a row goes through: made sound, made a job, and told of its crashes."""
 
     core: Core
-    intake: Intake
+    row_reader: RowReader
     reconciler: Reconciler
     crashes: Crashes

@@ -18,7 +18,7 @@ from .._plan import Timeline, Verdict, after_run, instant_at, instant_of
 from .._starts import MissedTicks, Pausing, answer, attempt_ends, dropped, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded, exc_info
 from .marks import Marks
-from .owing import Owing
+from .redelivery import Redelivery
 from .run import MarkedRun, Run
 
 logger = getLogger(__name__)
@@ -32,7 +32,7 @@ class Running(Protocol):
     missed: MissedTicks
     pausing: Pausing
     marks: Marks
-    owing: Owing
+    owing: Redelivery
     listeners: Listeners
     is_stopping: bool
     is_on_demand: bool

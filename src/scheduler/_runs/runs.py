@@ -48,7 +48,7 @@ from .completion import Completion, count_begin, uncount_begin
 from .deadline import Timeout
 from .marks import Marks
 from .overlap import has_place, may_start
-from .owing import Owing
+from .redelivery import Redelivery
 from .relaunch import Relaunches
 from .run import MarkedRun, Run, state_of_runs
 from .services import Services
@@ -95,7 +95,7 @@ class Runs(Services):
         self.has_priorities = False
         self.marks = Marks(pool, timeline, journal, queue)
         self.is_in_doubt = self.marks.is_in_doubt
-        self.owing = Owing(self, starts, journal)
+        self.owing = Redelivery(self, starts, journal)
         self.completion = Completion(self, journal, random)
         self._last_now_us = 0
         self._held: list[Run | RunBundle] | None = None

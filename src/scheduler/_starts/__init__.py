@@ -6,6 +6,7 @@ reason. It never starts a run and knows no store. Everything happens on the loop
 
 from .answers import answer, answer_given_up, ask_for, attempt_ends, go_along, rename
 from .calendar_jobs import CalendarJobs
+from .clock_guard import ClockGuard
 from .crash_floors import CrashFloors
 from .left_out import LeftOut
 from .missed import MissedTicks
@@ -13,7 +14,6 @@ from .parking import Parking
 from .pausing import NEVER_EARLY, Pausing
 from .slices import in_slices
 from .starts import REMOVED, Starts, is_owed_by
-from .trust import Trust
 from .upcoming import beside_ticks, foreseen_starts, next_start, next_starts
 from .why_missed import FOUND_LATE, HAS_RECORD, NOT_STORED, SKIPPED, dropped, ended_by, no_place, waits_for, with_room
 
@@ -25,13 +25,13 @@ __all__ = [
     "REMOVED",
     "SKIPPED",
     "CalendarJobs",
+    "ClockGuard",
     "CrashFloors",
     "LeftOut",
     "MissedTicks",
     "Parking",
     "Pausing",
     "Starts",
-    "Trust",
     "answer",
     "answer_given_up",
     "ask_for",

@@ -7,7 +7,7 @@ from logging import getLogger
 from typing import Final
 
 from .._loop import Core
-from .._restore import Crashes, Intake
+from .._restore import Crashes, RowReader
 from ..stores import StoredTick
 
 logger = getLogger(__name__)
@@ -30,10 +30,10 @@ class Records:
     A record counts only if two audits in a row have found it. Between two audits a run may end, or a shard come to us.
     """
 
-    def __init__(self, core: Core, crashes: Crashes, intake: Intake, ask: AskWhatRuns) -> None:
+    def __init__(self, core: Core, crashes: Crashes, row_reader: RowReader, ask: AskWhatRuns) -> None:
         self._core = core
         self._crashes = crashes
-        self._intake = intake
+        self._row_reader = row_reader
         self._ask = ask
         self._before: set[tuple[str, int, int]] = set()
 
@@ -64,7 +64,7 @@ class Records:
     ) -> tuple[int, str | None]:
         if error is not None or ticks is None:
             return 0, f"the store was not asked what runs: {error}"
-        strays = [tick for tick in self._intake.ticks(ticks) if (tick.job_id, tick.due_us) not in known]
+        strays = [tick for tick in self._row_reader.ticks(ticks) if (tick.job_id, tick.due_us) not in known]
         found = {(tick.job_id, tick.due_us, tick.fence) for tick in strays}
         to_close = [tick for tick in strays if (tick.job_id, tick.due_us, tick.fence) in self._before]
         self._before = found

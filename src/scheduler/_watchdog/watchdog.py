@@ -256,7 +256,9 @@ class Watchdog:
         None as well while the job is due, while its tick waits for a trusted clock, and after the end of the watchdog.
         """
         flaw = flaw_of(job)
-        is_known = flaw is None or self._is_over or self._core.turn.is_firing(job) or self._core.trust.has_left(job)
+        is_known = (
+            flaw is None or self._is_over or self._core.turn.is_firing(job) or self._core.clock_guard.has_left(job)
+        )
         return None if is_known else flaw
 
     def _look_again(self, current: _Pass) -> None:

@@ -68,7 +68,7 @@ def per_second(schedule: Schedule, now: datetime) -> float:
     """Starts per second, the mean of the next ones."""
     if isinstance(schedule, (Every, After)):
         return 1 / schedule.interval.total_seconds()
-    gaps = [(later - sooner).total_seconds() for sooner, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
+    gaps = [(later - recheck).total_seconds() for recheck, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
     return len(gaps) / sum(gaps) if gaps else 0.0
 
 

@@ -79,7 +79,7 @@ def _read(section: Section, targets: Collection[Target], broken: Collection[str]
 def _check_length(section: Section, opens: Schedule, length: float) -> None:
     """Note windows that last longer than the time between them."""
     coming = starts(opens, SOME_DAY, LOOK_AHEAD)
-    shortest = min(((later - sooner).total_seconds() for sooner, later in pairwise(coming)), default=math.inf)
+    shortest = min(((later - recheck).total_seconds() for recheck, later in pairwise(coming)), default=math.inf)
     if length > shortest:
         text = f"{wording.span(length)} is longer than the {wording.span(shortest)} from one window to the next"
         section.complain(f"duration: {text}: they would overlap", "duration")

@@ -1,26 +1,27 @@
 """Quorum: which nodes check a target, and its status by their findings.
 
-Offers `Quorum`, the rule of one target, and the pure `chosen` and `decide`. Nodes exchange findings over `Ballots`.
-`Duties` are what only one node does. Checks no target. Lives on the event loop; the store is asked in threads.
+Offers `Quorum`, the rule of one target, and the pure `chosen` and `decide`. Nodes exchange findings in a
+`VoteExchange`. `Duties` are what only one node does. Checks no target. Lives on the event loop; the store is asked in
+threads.
 """
 
 from __future__ import annotations
 
-from .ballots import Ballots
 from .choice import chosen
 from .decision import decide
 from .duties import LOOKS_EVERY, Duties, duties_of
 from .poll import Poll, poll_of
 from .reading import FleetPlan, check_shared, read_fleet, read_quorum
 from .rule import Quorum
+from .vote_exchange import VoteExchange
 
 __all__ = [
     "LOOKS_EVERY",
-    "Ballots",
     "Duties",
     "FleetPlan",
     "Poll",
     "Quorum",
+    "VoteExchange",
     "check_shared",
     "chosen",
     "decide",

@@ -13,22 +13,22 @@ from scheduler.stores import Peer, Store, View, Voting, capabilities
 from timerqueue import Clock
 
 from ..checks import CheckResult, Status
-from .ballots import Ballots
 from .choice import chosen
 from .rule import Quorum
+from .vote_exchange import VoteExchange
 
 
 class Poll:
     """The polls of one node. `view`: the present nodes; None: unknown."""
 
     def __init__(self, voting: Voting, view: Callable[[], View | None], clock: Clock) -> None:
-        self._ballots = Ballots(voting, self._epoch, clock)
+        self._vote_exchange = VoteExchange(voting, self._epoch, clock)
         self._view = view
         self._clock = clock
 
     async def run(self) -> None:
         """Write our votes and read others until cancelled."""
-        await self._ballots.run()
+        await self._vote_exchange.run()
 
     def is_asked(self, name: str, quorum: Quorum) -> bool:
         """Whether we are one of the nodes that check that target now."""
@@ -37,7 +37,7 @@ class Poll:
 
     def cast(self, name: str, found: CheckResult) -> None:
         """Vote with what the current run has found of that target."""
-        self._ballots.cast(name, _due_us(), found)
+        self._vote_exchange.cast(name, _due_us(), found)
 
     def _epoch(self) -> int | None:
         view = self._view()
@@ -51,7 +51,9 @@ class Poll:
         view = self._view()
         asked = () if view is None else chosen(name, view.peers, quorum)
         left = max(current_run().due.timestamp() + patience - self._clock.wall(), 0.0)
-        found = await self._ballots.collect(name, _due_us(), {peer.epoch for peer in asked}, left) if asked else {}
+        found = (
+            await self._vote_exchange.collect(name, _due_us(), {peer.epoch for peer in asked}, left) if asked else {}
+        )
         return [_named(found.get(peer.epoch), peer) for peer in asked]
 
 

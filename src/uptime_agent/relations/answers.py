@@ -17,7 +17,7 @@ from attrs import define
 from scheduler import StoreError
 from timerqueue import Clock
 
-from ..targets import Checked, News, Sooner
+from ..targets import Checked, News, Recheck
 from .elsewhere import Elsewhere
 
 logger = getLogger(__name__)
@@ -43,10 +43,10 @@ class _Asked:
 class Answers:
     """A subscriber that looks for the answers of targets that are not `is_here`, and passes them to `sooner`."""
 
-    def __init__(self, elsewhere: Elsewhere, is_here: Callable[[str], bool], sooner: Sooner, clock: Clock) -> None:
+    def __init__(self, elsewhere: Elsewhere, is_here: Callable[[str], bool], recheck: Recheck, clock: Clock) -> None:
         self._elsewhere = elsewhere
         self._is_here = is_here
-        self._sooner = sooner
+        self._recheck = recheck
         self._clock = clock
         self._asked: dict[str, _Asked] = {}
         self._wanted = anyio.Event()
@@ -56,7 +56,7 @@ class Answers:
         if not isinstance(news, Checked) or news.target.last is None:
             return
         for name in news.target.last.asks:
-            if name not in self._asked and self._sooner.waits_for(name) and not self._is_here(name):
+            if name not in self._asked and self._recheck.waits_for(name) and not self._is_here(name):
                 self._asked[name] = _Asked(self._clock.monotonic(), self._last(name))
                 self._wanted.set()
 
@@ -82,9 +82,9 @@ class Answers:
         target = self._elsewhere.of(name)
         has_answered = target.last is not None and target.last.is_final and self._last(name) != asked.last
         is_late = self._clock.monotonic() - asked.since > GIVEN_UP
-        if has_answered or is_late or not self._sooner.waits_for(name):
+        if has_answered or is_late or not self._recheck.waits_for(name):
             del self._asked[name]
-            self._sooner.answered(name, self._clock.wall())
+            self._recheck.answered(name, self._clock.wall())
 
     def _last(self, name: str) -> datetime | None:
         run = self._elsewhere.of(name).last_run

@@ -25,8 +25,8 @@ from .news import (
 )
 from .reading import restore, skipped_for, told, verdict_of_record
 from .recall import Recall
+from .recheck import Recheck
 from .report import Skipped
-from .sooner import Sooner
 from .status import Marked, Marks, Recalled, TargetStatus, Verdict, has_instants
 from .task import TASK, CheckTask
 
@@ -54,9 +54,9 @@ __all__ = [
     "Probe",
     "Recall",
     "Recalled",
+    "Recheck",
     "Remembered",
     "Skipped",
-    "Sooner",
     "Standing",
     "Summary",
     "TargetStatus",

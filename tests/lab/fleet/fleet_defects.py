@@ -6,7 +6,7 @@ from attrs import evolve
 
 from fleet_outage_defects import OUTAGES
 from scheduler._fleet.lease import lease
-from scheduler._fleet.lending import account, units as borrowing
+from scheduler._fleet.lending import allotment, units as borrowing
 from scheduler.stores import StoreTakenOver
 from scheduler.stores._postgres import sharing, statements, units
 from scheduler.stores._units import Books, decide
@@ -102,7 +102,7 @@ def counter():
 
     units.UnitStatements.__init__ = with_counters
     units.PostgresLending.round = of_counters
-    account.Account.forget = lambda _self: None
+    allotment.Allotment.forget = lambda _self: None
     borrowing.Units._cut_off = lambda _self: None
 
 

@@ -6,7 +6,7 @@ Some stand in the tables, where each version of the source meets them alike.
 import anyio
 
 from scheduler import Scheduler
-from scheduler._fleet.lease import belief
+from scheduler._fleet.lease import lease_guard
 from scheduler.stores import postgres
 from scheduler.stores._postgres import connection as connections
 from scheduler.stores._postgres.sharing import ends
@@ -27,13 +27,13 @@ def outage():
 
 def doubt():
     """An agent that has once found its store silent begins nothing any more, and goes on to renew its lease."""
-    ours = belief.Belief.dispel
+    ours = lease_guard.LeaseGuard.dispel
 
     def dispel(self, doubts):
         if not self.doubts:
             ours(self, doubts)
 
-    belief.Belief.dispel = dispel
+    lease_guard.LeaseGuard.dispel = dispel
 
 
 def local():

@@ -7,7 +7,7 @@ that of units_kit. `turn` does one thing, which whoever drives the world chooses
 
 from attrs import define, field
 
-from scheduler._fleet.lending.account import Account
+from scheduler._fleet.lending.allotment import Allotment
 from scheduler.stores import Ask, StoreError, Wish
 from units_kit import LEASE, Ledger, Lending
 
@@ -22,7 +22,7 @@ class Process:
     lending: Lending
     size: int
     ahead: float
-    account: Account = field(init=False)
+    account: Allotment = field(init=False)
     running: int = 0
     """How many units are in use."""
     begun: list = field(factory=list)
@@ -41,7 +41,7 @@ class Process:
         return self.lending.epoch
 
     def __attrs_post_init__(self):
-        self.account = Account(self.size)
+        self.account = Allotment(self.size)
 
 
 class World:

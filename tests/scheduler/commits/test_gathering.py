@@ -5,14 +5,14 @@ from bisect import bisect_right
 import pytest
 from hypothesis import given, strategies as st
 
-from scheduler._commits.gathering import FEW, LATEST, LOOK, MANY, SOON, Gathering, between_batches
+from scheduler._commits.batch_window import FEW, LATEST, LOOK, MANY, SOON, BatchWindow, between_batches
 
 
 class Play:
     """Batches whose commits take so long, and starts that come at these seconds; it may ask for more after each."""
 
     def __init__(self, takes, starts, after=lambda _now, _count: ()):
-        self.gathering = Gathering()
+        self.batch_window = BatchWindow()
         self.takes, self.starts, self.after = takes, sorted(starts), after
         self.batches = []
         """When each was closed, and the seconds at which the starts in it have come."""
@@ -21,13 +21,13 @@ class Play:
         """Play until then."""
         now = 0.0
         while self.starts and self.starts[0] < end:
-            now = max(now, self.starts[0], self.gathering.first_look())
-            while (look := self.gathering.next_look(self.come(now), now)) is not None:
+            now = max(now, self.starts[0], self.batch_window.first_look())
+            while (look := self.batch_window.next_look(self.come(now), now)) is not None:
                 assert now < look
                 now = look
             count = self.come(now)
             held, self.starts = self.starts[:count], self.starts[count:]
-            self.gathering.closed(count, now)
+            self.batch_window.closed(count, now)
             self.batches.append((now, held))
             now += self.takes
             self.starts += self.after(now, count)
@@ -86,10 +86,10 @@ def test_starts_that_wait_for_the_commit_before_hardly_wait_longer(jobs):
 
 def test_ends_alone_are_not_sent_on_their_own_where_starts_are_many():
     """Nobody waits for them, and the starts that follow from them would wait for their commit."""
-    gathering = Gathering()
-    gathering.closed(2_000, 1.0)
-    assert gathering.next_look(0, 1.01) == pytest.approx(1.01 + LOOK)
-    assert gathering.next_look(0, 1.0 + LATEST) is None
+    batch_window = BatchWindow()
+    batch_window.closed(2_000, 1.0)
+    assert batch_window.next_look(0, 1.01) == pytest.approx(1.01 + LOOK)
+    assert batch_window.next_look(0, 1.0 + LATEST) is None
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
@@ -103,13 +103,13 @@ def test_the_time_between_batches_grows_with_the_starts_within_its_bounds(one, o
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.floats(0, 100)), max_size=20), st.integers(0, 10_000))
 def test_whatever_has_been_a_batch_is_closed_in_time(before, starts):
     """A look is never before now, nor later than the longest time after the batch before."""
-    gathering, now = Gathering(), 0.0
+    batch_window, now = BatchWindow(), 0.0
     for count, seconds in before:
         now += seconds
-        gathering.closed(count, now)
+        batch_window.closed(count, now)
     end = now + LATEST
-    now = max(now, gathering.first_look())
-    while (look := gathering.next_look(starts, now)) is not None:
+    now = max(now, batch_window.first_look())
+    while (look := batch_window.next_look(starts, now)) is not None:
         assert now < look <= end
         now = look
         starts += 1

@@ -29,7 +29,7 @@ async def test_the_longest_of_the_last_commits_counts_and_fades(clock, monkeypat
             for store.takes in seconds:
                 s.add("nothing", "@every 1d", id=f"{len(store.batches)}")
                 await s.flush()
-            return s._memory._commits.gathering.took
+            return s._memory._commits.batch_window.took
 
         assert await took(2.0) == 2.0
         assert 0.5 < await took(0.5) < 2.0

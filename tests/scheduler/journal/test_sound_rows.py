@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler import JobState, Outcome, Retention, Scheduler
-from scheduler._journal.sound import LATEST_US, MOST, sound_pause, sound_state, sound_tick
+from scheduler._journal.sanitize import LATEST_US, MOST, sound_pause, sound_state, sound_tick
 from scheduler._values.telling import LONGEST_ERROR
 from scheduler.stores import Batch, StoredJob, StoredPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
@@ -132,7 +132,7 @@ async def test_what_makes_no_sense_is_warned_of_once(clock, caplog):
         assert s.get("a").statistics().runs > 10
         assert tagged.state is JobState.DISABLED
         assert [pause.until for pause in s.pauses()] == [None]
-    said = [record.getMessage() for record in caplog.records if record.name == "scheduler._restore.intake"]
+    said = [record.getMessage() for record in caplog.records if record.name == "scheduler._restore.row_reader"]
     assert sorted(said) == [
         "job_state 'a': next_us is 4611686018427387904: taken for None",
         "pause 'tag:x': until_us is 1000000000000000000: no instant in microseconds: it holds until it is ended",

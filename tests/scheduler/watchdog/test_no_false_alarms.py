@@ -43,11 +43,11 @@ async def test_what_is_left_until_the_clock_is_trusted_is_not_mended(clock):
         for number in range(500):
             s.add("nothing", Every(10, anchor=START), id=f"job-{number}")
         await s.flush()
-        mended, trust = watch(s), s._core.trust
-        trust.withhold(s._core.jobs.jobs())
+        mended, clock_guard = watch(s), s._core.clock_guard
+        clock_guard.withhold(s._core.jobs.jobs())
         await clock.travel(15)
         s.reconcile()
-        trust.withhold(())
+        clock_guard.withhold(())
         s.reconcile()
         assert mended == []
         await settle()

@@ -14,7 +14,7 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.relations import Above, Elsewhere, GroupPlan, Groups, Here, Parents, SharedGroups, circle
-from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
+from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
 from uptime_agent.targets.flapping import Standing
 from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
@@ -90,7 +90,7 @@ class Site:
             )
             scheduler.register(TASK, task.run)
             scheduler.listen(board.listen)
-            board.subscribe(Sooner(scheduler, board.targets).hear)
+            board.subscribe(Recheck(scheduler, board.targets).hear)
             for name in names:
                 every = Every(60, anchor=START + timedelta(seconds=self.after.get(name, 0)))
                 options = {"missed": Missed.SKIP, "grace": 6, "on_conflict": "update"}

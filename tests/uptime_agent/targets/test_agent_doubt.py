@@ -9,7 +9,7 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START, ManualClock
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets import TASK, Board, CheckTask, Gate, Opened, Probe, Sooner
+from uptime_agent.targets import TASK, Board, CheckTask, Gate, Opened, Probe, Recheck
 from uptime_agent.targets.status import TargetStatus
 
 DOWN = CheckResult(status=Status.DOWN, error="refused")
@@ -151,7 +151,7 @@ def live(check, seconds, *, probe=None, grace=6.0, hog=0.0, **options):
         task = CheckTask({"api": check}, board.targets, nothing_known, clock, gate=gate)
         scheduler.register(TASK, task.run)
         scheduler.listen(board.listen)
-        board.subscribe(Sooner(scheduler, board.targets).hear)
+        board.subscribe(Recheck(scheduler, board.targets).hear)
 
         async def holding():
             await clock.sleep(hog)

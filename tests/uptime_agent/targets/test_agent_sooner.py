@@ -13,7 +13,7 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
+from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
 from uptime_agent.targets.flapping import Standing
 from uptime_agent.targets.status import TargetStatus
 
@@ -55,10 +55,10 @@ class World:
         self.check.clock = clock
         recall = Recall(scheduler, self.board.targets, self.board.remembered, clock)
         scheduler.register(TASK, CheckTask({"api": self.check}, self.board.targets, recall.recall, clock).run)
-        sooner = Sooner(scheduler, self.board.targets, rest=REST)
-        self.board.subscribe(sooner.hear)
-        scheduler.listen(sooner.listen, RunEnded)
-        scheduler.listen(lambda _event: sooner.make_up(), SchedulerStarted)
+        recheck = Recheck(scheduler, self.board.targets, rest=REST)
+        self.board.subscribe(recheck.hear)
+        scheduler.listen(recheck.listen, RunEnded)
+        scheduler.listen(lambda _event: recheck.make_up(), SchedulerStarted)
         self.board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
         scheduler.listen(self.board.listen)
         scheduler.add(
@@ -186,7 +186,7 @@ def test_attempts_after_a_pause_count_from_their_end():
     """With `@after` the schedule itself goes on from the last attempt."""
     world = World("uuudd", schedule=After(60), max_attempts=2, retry_interval=5.0)
     began = world.live(249)
-    assert [round(later - sooner) for sooner, later in pairwise(began)] == [61, 61, 61, 6]
+    assert [round(later - recheck) for recheck, later in pairwise(began)] == [61, 61, 61, 6]
     assert times_of(world.told) == [("+", 190.0)]
 
 

@@ -15,7 +15,7 @@ from uptime_agent.assembly import targets_of
 from uptime_agent.checks import Finding, Holdups, Mode, Resolver, Status
 from uptime_agent.config import Network, Target
 from uptime_agent.roster import Ways, holds
-from uptime_agent.targets import Checked, Closed, Opened, Sooner
+from uptime_agent.targets import Checked, Closed, Opened, Recheck
 from uptime_agent.text import Redactor, parse_url
 from uptime_agent.uptime import uptime_over
 
@@ -64,7 +64,7 @@ class World:
         ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
         self.targets = targets_of(scheduler, ways, Network(probes=self.probes))
         self.targets.roster.begin([self.target])
-        self.targets.board.subscribe(Sooner(scheduler, self.targets.board.targets).hear)
+        self.targets.board.subscribe(Recheck(scheduler, self.targets.board.targets).hear)
         self.targets.board.subscribe(self._hear)
         scheduler.listen(self.targets.board.listen)
         if self.is_late:

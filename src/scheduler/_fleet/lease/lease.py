@@ -27,8 +27,8 @@ from timerqueue import Clock, Pulse
 
 from ..._plan import ClockVerdict, Skew, skew_of
 from ...stores import LEASE, Rightful, Sharing, StoreBusy, StoreError, StoreLocked, StoreTakenOver, View
-from .belief import Belief
-from .hearing import Hearing
+from .lease_guard import LeaseGuard
+from .peer_watch import PeerWatch
 
 logger = getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Lease:
     def __init__(
         self,
         sharing: Sharing,
-        belief: Belief,
+        lease_guard: LeaseGuard,
         *,
         seen: Callable[[View, int], object],
         lost: Callable[[StoreTakenOver], object],
@@ -69,8 +69,8 @@ class Lease:
         clock: Clock,
     ) -> None:
         self._sharing = sharing
-        self._belief = belief
-        self._now = belief.now
+        self._lease_guard = lease_guard
+        self._now = lease_guard.now
         self._seen = seen
         self._lost = lost
         self._failed = failed
@@ -91,22 +91,22 @@ class Lease:
         """Whether the last turn could not bury or claim, because other calls of ours had the connection."""
         self._is_over = False
         self._resigns: str | None = None
-        self._hint = belief.hint
-        self._hearing = Hearing(sharing, self._hint)
+        self._hint = lease_guard.hint
+        self._peer_watch = PeerWatch(sharing, self._hint)
         self._thread: Thread | None = None
 
     def is_held(self) -> bool:
         """Return whether no other node can have our jobs, as far as we know. Any thread."""
-        return self._belief.is_held()
+        return self._lease_guard.is_held()
 
     def is_sure(self) -> bool:
         """Return whether this was confirmed after the last doubt: our jobs may begin. Any thread."""
-        return self._belief.is_sure()
+        return self._lease_guard.is_sure()
 
     def begin(self, wait: float) -> None:
         """Take turns from now on, as long as the loop of this thread moves. The next turn comes in `wait` seconds."""
         self._is_over, self._resigns = False, None
-        self._hearing.begin()
+        self._peer_watch.begin()
         self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
         self._thread.start()
 
@@ -114,13 +114,13 @@ class Lease:
         """Let the lease run out."""
         self._is_over = True
         self._hint.set()
-        self._hearing.end()
+        self._peer_watch.end()
 
     def join(self) -> None:
         """Return when the threads have ended, or after a second or two."""
         if self._thread is not None:
             self._thread.join(LAST_TURN)
-        self._hearing.join(LAST_TURN)
+        self._peer_watch.join(LAST_TURN)
 
     def look(self) -> None:
         """Look around soon. Any thread."""
@@ -136,7 +136,7 @@ class Lease:
         if self._resigns is not None:
             raise StoreTakenOver(self._resigns)
         self.turns += 1
-        heard = self._hearing.heard()
+        heard = self._peer_watch.heard()
         may_wait = self._due() > EVERY / 2  # a burial may take longer than the rest of our lease
         view = self._sharing.last if self.is_sure() and may_wait and not self._trouble else None
         has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
@@ -146,7 +146,7 @@ class Lease:
                 view, _ = self._looked(must_renew=True)  # the others must know at once
         heard = heard if view.may_heed else ()
         view = self._acted_on(view, heard)
-        self._hearing.follow(view)
+        self._peer_watch.follow(view)
         self._seen(view, self.turns)
         ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
         return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
@@ -171,7 +171,7 @@ class Lease:
             if free := _free(view):
                 return view.with_ours(self._sharing.claim(free))
         except StoreError as exc:
-            self._hearing.again(heard)
+            self._peer_watch.again(heard)
             if not isinstance(exc, StoreBusy | StoreLocked):
                 raise
             logger.debug("no node is buried, and no shard claimed, in this turn: %s", exc)
@@ -180,23 +180,23 @@ class Lease:
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
         """Look around, and renew the lease unless that was done just now: a renewal is a write of the store."""
-        doubts = self._belief.doubts
+        doubts = self._lease_guard.doubts
         is_due = self._due() <= EVERY / 2 or must_renew
         told = None if self._skew is None else self._skew.told
         try:
             view = self._sharing.renew(told, is_off=self._verdict.is_off, only_look=not is_due)
         except StoreError:
-            self._belief.heard_since = None
+            self._lease_guard.heard_since = None
             raise
-        self._belief.dispel(doubts)
+        self._lease_guard.dispel(doubts)
         if is_due:
-            self._belief.until = view.asked + LEASE - MARGIN
+            self._lease_guard.until = view.asked + LEASE - MARGIN
         self._skew = skew_of(self._clock, view.at_us, view.answered - view.asked, self._now() - view.answered)
         return view, self._skew
 
     def _due(self) -> float:
         """Return the seconds until the next renewal."""
-        return self._belief.until - (LEASE - MARGIN) + EVERY - self._now()
+        return self._lease_guard.until - (LEASE - MARGIN) + EVERY - self._now()
 
     def _judge_clock(self, skew: Skew, view: View) -> bool:
         """Judge our clock. Return whether the verdict has changed."""
@@ -220,8 +220,8 @@ class Lease:
         try:
             wait = self.turn()
         except StoreTakenOver as exc:
-            has_left, self._is_over, self._belief.until = self._is_over, True, 0.0
-            self._hearing.end()
+            has_left, self._is_over, self._lease_guard.until = self._is_over, True, 0.0
+            self._peer_watch.end()
             if not has_left:
                 self._lost(exc)
         except StoreError as exc:

@@ -8,20 +8,20 @@ lease is renewed. So the node itself must find out whether the others can do wha
 from __future__ import annotations
 
 from ...stores import StoreBusy, StoreUnreachable
-from .belief import Belief
+from .lease_guard import LeaseGuard
 
 
 class Ways:
     """The ways of one node to its store. On the loop. A way is closed while calls find no connection."""
 
-    def __init__(self, belief: Belief) -> None:
-        self._belief = belief
+    def __init__(self, lease_guard: LeaseGuard) -> None:
+        self._lease_guard = lease_guard
         self._closed: dict[str, float] = {}
 
     def tried(self, way: str, error: Exception | None) -> None:
         """Note the outcome of a call. A store that answers with an error has been reached."""
         if isinstance(error, StoreUnreachable):
-            self._closed.setdefault(way, self._belief.now())
+            self._closed.setdefault(way, self._lease_guard.now())
         elif not isinstance(error, StoreBusy):
             self._closed.pop(way, None)
 
@@ -30,11 +30,11 @@ class Ways:
 
         A way that closed when the whole store was away counts from the store's next answer to the lease.
         """
-        heard_since = self._belief.heard_since
+        heard_since = self._lease_guard.heard_since
         since = [at for way, at in self._closed.items() if not ways or way in ways]
         if heard_since is None or not since:
             return 0.0
-        return self._belief.now() - max(heard_since, min(since))
+        return self._lease_guard.now() - max(heard_since, min(since))
 
     def forget(self) -> None:
         """Start counting again: all connections are new."""

@@ -27,8 +27,8 @@ from ..._loop import Core
 from ..._runs import Run
 from ..._values import Cause
 from ...stores import Ask, Lending, Lent, StoreError, StoreTakenOver, Wish
-from .account import Account
-from .wishes import bounded, wishes_of
+from .allotment import Allotment
+from .demand import bounded, wishes_of
 
 logger = getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Units:
         self._pool = core.pool
         self._holds_lease = holds_lease
         self._tried = tried
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, Allotment] = {}
         self._epoch = 0
         self._has_begun = False
         self._is_asking = False
@@ -126,7 +126,7 @@ class Units:
     def refused(self, name: str) -> None:
         """Note that work wants more units of that limit."""
         if name not in self._accounts:
-            self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
+            self._accounts[name] = Allotment(self._size_of(name), self._rests.seconds_of(name))
         self._is_wanted = True
         self._arm(self._sent_at + SOON)
 
@@ -227,7 +227,7 @@ class Units:
         idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
         wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
         for name in wanted.keys() - self._accounts.keys():
-            self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
+            self._accounts[name] = Allotment(self._size_of(name), self._rests.seconds_of(name))
         return {
             name: bounded((Wish(us(rank, steady=False), units) for rank, units in wishes), self._accounts[name].size)
             for name, wishes in wanted.items()

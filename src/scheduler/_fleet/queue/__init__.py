@@ -8,9 +8,9 @@ line one call follows another, in a thread of its own. Everything else lives on 
 """
 
 from .audit import QueueAudit
+from .claims import Claims
 from .dispatch import Dispatch
-from .held import Held
 from .next_execution import next_execution
 from .visit import QueueVisit
 
-__all__ = ["Dispatch", "Held", "QueueAudit", "QueueVisit", "next_execution"]
+__all__ = ["Claims", "Dispatch", "QueueAudit", "QueueVisit", "next_execution"]

@@ -25,8 +25,8 @@ from ..._values import Audit, AuditEnded, AuditStarted
 from ...queues import QueueUnavailable
 from ...stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
 from .dispatch import Dispatch
-from .fitting import Wheres
-from .looking import EVERY as LOOK_EVERY, Looking
+from .overdue_scan import EVERY as LOOK_EVERY, OverdueScan
+from .routing import Wheres
 
 logger = getLogger(__name__)
 
@@ -48,7 +48,7 @@ class QueueAudit:
         self._store_line = store_line
         self._queue_line = queue_line
         self._core = core
-        self._looking = Looking(dispatch, core, store_line=store_line, queue_line=queue_line)
+        self._looking = OverdueScan(dispatch, core, store_line=store_line, queue_line=queue_line)
         self._scope: anyio.CancelScope | None = None  # made on the loop, because a scheduler may be made anywhere
         self._waiting: anyio.CancelScope | None = None
         self._is_soon = False
@@ -160,19 +160,19 @@ class QueueAudit:
         """Audit one part, in the line of the store."""
         dispatch = self._dispatch
         found = dispatch.executions.audit(part, now_us=now_us, instance=None, decide=counts.decide)
-        return None if found is None else (found, dispatch.fitting.asked(found.planned))
+        return None if found is None else (found, dispatch.routing.asked(found.planned))
 
     async def _put_pending(self, before_us: int) -> None:
         """Put executions that have been pending since then: no node will, or their server has lost them."""
         await self._page(PENDING, lambda rows, wheres: self._put_orphans(rows, wheres, before_us))
 
     async def _put_orphans(self, rows: Sequence[Execution], wheres: Wheres, before_us: int) -> None:
-        puts, tick = self._dispatch.puts, self._dispatch.fitting.tick
+        publisher, tick = self._dispatch.publisher, self._dispatch.routing.tick
         orphans = [tick(row, wheres) for row in rows if row.made_us < before_us]
         if len(orphans) < len(rows):
             self._unsettled_us = self._now_us()
-        self._dispatch.missing += puts.put([(each, None) for each in orphans])
-        puts.move(orphans)
+        self._dispatch.missing += publisher.put([(each, None) for each in orphans])
+        publisher.move(orphans)
 
     async def _look_at_scheduled(self) -> None:
         await self._page(SCHEDULED, self._looking.look)
@@ -181,9 +181,9 @@ class QueueAudit:
         """Walk through all live executions in that status."""
         after = (-1, "")
         waiting = partial(self._dispatch.executions.waiting, status, before_us=FOREVER, limit=PAGE)
-        read = self._dispatch.fitting.read
+        read = self._dispatch.routing.read
         while True:
-            with self._dispatch.puts.reading():
+            with self._dispatch.publisher.reading():
                 rows, wheres = await in_turn(self._store_line, partial(read, partial(waiting, after=after)))
                 await see(rows, wheres)
             if len(rows) < PAGE:

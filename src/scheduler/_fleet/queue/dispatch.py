@@ -39,13 +39,13 @@ from ...stores import (
     Standing,
     StoreError,
 )
+from .claiming import Claiming, is_idle
+from .claims import Claim, Claims
 from .fetching import CarryOut, Fetching
-from .fitting import Fitting, Wheres
-from .held import Held, Hold
+from .long_claims import LongClaims
 from .next_execution import due_elsewhere, left_out, next_execution
-from .puts import Puts
-from .stays import Stays
-from .taking import Taking, is_idle
+from .publisher import Publisher
+from .routing import Routing, Wheres
 
 logger = getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Dispatch:
         self,
         queue: Queue,
         executions: Executions,
-        held: Held,
+        held: Claims,
         rows: RowParts,
         registry: Registry,
         *,
@@ -81,19 +81,19 @@ class Dispatch:
         self._journal = core.journal
         self._jobs = core.jobs
         self._registry = registry
-        self.puts = Puts(queue, core, queue_line)
-        self.fitting = Fitting(queue, executions, held, self.puts, core)
+        self.publisher = Publisher(queue, core, queue_line)
+        self.routing = Routing(queue, executions, held, self.publisher, core)
         self.fetching = Fetching(
-            executions, held, rows, carry_out=carry_out, fitting=self.fitting, store_line=store_line
+            executions, held, rows, carry_out=carry_out, routing=self.routing, store_line=store_line
         )
-        self.stays = Stays(held, core, queue)
-        self.taking = Taking(
+        self.long_claims = LongClaims(held, core, queue)
+        self.claiming = Claiming(
             executions,
             held,
-            self.puts,
+            self.publisher,
             rows,
-            on_taking=self.stays.begin,
-            fitting=self.fitting,
+            on_taking=self.long_claims.begin,
+            routing=self.routing,
             store_line=store_line,
         )
         self.missing = 0
@@ -103,8 +103,8 @@ class Dispatch:
 
     def begin(self) -> None:
         """Take due executions from now on: the store is open and read."""
-        self.stays.room.look()
-        self.queue.open(self._core.clock, self._call_at, self.taking.deliver)
+        self.long_claims.room.look()
+        self.queue.open(self._core.clock, self._call_at, self.claiming.deliver)
 
     def _call_at(self, at: float, func: Callable[[], None]) -> None:
         with suppress(LifecycleError):  # the loop has ended: this execution is still pending in the store
@@ -115,13 +115,13 @@ class Dispatch:
         of_queue = self.queue.statistics()
         return DispatchStatistics(
             held=len(self._held.by_id),
-            taken=self.taking.taken,
-            dropped={reason.value: count for reason, count in self.taking.dropped.items() if count}
-            | ({"duplicate": self.taking.duplicates} if self.taking.duplicates else {})
-            | ({"sent on": self.fitting.sent_on} if self.fitting.sent_on else {})
-            | ({"given back": self.stays.given_back} if self.stays.given_back else {}),
-            without_task=self.taking.without_task,
-            here=len(self.puts.here),
+            taken=self.claiming.taken,
+            dropped={reason.value: count for reason, count in self.claiming.dropped.items() if count}
+            | ({"duplicate": self.claiming.duplicates} if self.claiming.duplicates else {})
+            | ({"sent on": self.routing.sent_on} if self.routing.sent_on else {})
+            | ({"given back": self.long_claims.given_back} if self.long_claims.given_back else {}),
+            without_task=self.claiming.without_task,
+            here=len(self.publisher.here),
             refused={reason.value: count for reason, count in of_queue.here.items()},
             missing=self.missing,
             premature=of_queue.premature,
@@ -153,13 +153,13 @@ class Dispatch:
                 self._release(batch, job_id)
         self._release_strays(batch)
 
-    def _plan(self, batch: Batch, job: Job, hold: Hold, *, skips: bool, is_owed: bool) -> None:
+    def _plan(self, batch: Batch, job: Job, hold: Claim, *, skips: bool, is_owed: bool) -> None:
         due_us = batch.states[job.id].next_us
         if job.unfit is not None:
             del batch.states[job.id]  # its state stays for a node that can read it
             due_us = hold.planned[0] if hold.is_fetched and hold.planned else hold.due_us
             hold.gives_back = True
-            self.taking.without_task += 1
+            self.claiming.without_task += 1
         is_to_begin = hold.due_us is not None and due_us is not None and due_us <= hold.due_us
         if is_to_begin and not self._is_over and job.unfit is None:
             return
@@ -183,12 +183,12 @@ class Dispatch:
             leave_to_others(job)
             self._release(batch, job.id)
 
-    def _is_pause_over(self, job: Job, hold: Hold) -> bool:
+    def _is_pause_over(self, job: Job, hold: Claim) -> bool:
         """Return whether the job's execution was the end of its pause, which ends in the next turn of the loop."""
         until = None if job.sparse is None or job.paused_by is None else job.paused_by.until
         return until is not None and us_of(until) <= max(self._now_us(), hold.due_us or 0)
 
-    def _can_wait(self, job: Job, hold: Hold, due_us: int | None) -> bool:
+    def _can_wait(self, job: Job, hold: Claim, due_us: int | None) -> bool:
         """Return whether the plan can wait until the job leaves.
 
         Nearly all jobs leave at once, and a near start may have given way by that time. For jobs that stay, the plan is
@@ -197,7 +197,7 @@ class Dispatch:
         is_far = due_us is not None and due_us >= self._now_us() + SOON
         if hold.is_fetched or is_far or (hold.is_long and due_us is None):
             return False
-        self.stays.see(job.id, hold)
+        self.long_claims.see(job.id, hold)
         return True
 
     def _release(self, batch: Batch, job_id: str) -> None:
@@ -238,15 +238,15 @@ class Dispatch:
         forgotten = [row for row in rows if not self._held.has(row.job_id)]
         for row in forgotten:
             planned = (row.due_us, row.schedule)
-            self._held.strays[row.job_id] = Hold(row.due_us, taken_us=row.due_us, planned=planned)
+            self._held.strays[row.job_id] = Claim(row.due_us, taken_us=row.due_us, planned=planned)
         if forgotten:
             logger.info("%d executions were ours by their rows alone, and are put again", len(forgotten))
             self._journal.flush(lambda _lost: None)
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:
         """Tell the queue what is durable now."""
-        self.puts.arrived(batch.placed)
-        self.stays.room.ended(len(batch.ended))
+        self.publisher.arrived(batch.placed)
+        self.long_claims.room.ended(len(batch.ended))
         self._put(
             [
                 Tick(planned.job_id, planned.due_us, where=self._where_of(planned.job_id))
@@ -290,7 +290,7 @@ class Dispatch:
     def _where_of(self, job_id: str) -> str | None:
         """Return the labels of a job that was here: as it is known here, unless its execution had others."""
         hold = self._held.leaving.get(job_id)
-        return self.fitting.where_of(job_id) if hold is None or hold.where is None else hold.where
+        return self.routing.where_of(job_id) if hold is None or hold.where is None else hold.where
 
     def reconcile(self, job_ids: Sequence[str]) -> None:
         """Check that these jobs, which no node has, have the execution that follows from their rows."""
@@ -303,13 +303,13 @@ class Dispatch:
 
         def reconcile() -> tuple[Mended, Wheres]:
             mended = self.executions.reconcile(job_ids, self._decide_edited)
-            return mended, self.fitting.asked(mended.planned)
+            return mended, self.routing.asked(mended.planned)
 
         self._store_line.submit(reconcile, answered)
 
     def mended(self, mended: Mended, wheres: Wheres) -> None:
         """Put and cancel executions as they were changed in the store."""
-        self._put([self.fitting.tick(execution, wheres) for execution in mended.planned])
+        self._put([self.routing.tick(execution, wheres) for execution in mended.planned])
         self._cancel(mended.gone)
 
     def decide(self, standing: Standing) -> Planned | None:
@@ -330,16 +330,16 @@ class Dispatch:
     # -- the queue -----------------------------------------------------------------------------------------------------
 
     def _put(self, ticks: Iterable[Tick]) -> None:
-        self.puts.put([(tick, None) for tick in ticks])
+        self.publisher.put([(tick, None) for tick in ticks])
 
     def _cancel(self, executions: Iterable[Execution]) -> None:
-        self.puts.cancel((Tick(each.job_id, each.due_us), _place(each)) for each in executions)
+        self.publisher.cancel((Tick(each.job_id, each.due_us), _place(each)) for each in executions)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
         """Take nothing more. The last commit releases the jobs that are here."""
-        self._is_over = self.taking.is_over = True
+        self._is_over = self.claiming.is_over = True
         for job_id in list(self._held.by_id):
             job = self._jobs.find(job_id)
             if job is not None:

@@ -21,9 +21,9 @@ from timerqueue import LifecycleError
 from ..._commits import Writer
 from ..._restore import Lost, RowParts, let_go_of
 from ...stores import SCHEDULED, Act, Executions, Fetched, NotTaken, StoredRequest, where_of
-from .fitting import Fitting
-from .held import Held, Hold, is_being_removed
+from .claims import Claim, Claims, is_being_removed
 from .next_execution import after_pause
+from .routing import Routing
 
 AGAIN: Final = 1.0
 """Seconds before a job is fetched again whose release is on its way to the store."""
@@ -42,21 +42,21 @@ class Fetching:
     def __init__(
         self,
         executions: Executions,
-        held: Held,
+        held: Claims,
         rows: RowParts,
         *,
         carry_out: CarryOut,
-        fitting: Fitting,
+        routing: Routing,
         store_line: Writer,
     ) -> None:
         self._carry_out = carry_out
-        self._fitting = fitting
+        self._routing = routing
         self._executions = executions
         self._held = held
         self._core = rows.core
         self._store_line = store_line
         self._reconciler = rows.reconciler
-        self._intake = rows.intake
+        self._row_reader = rows.row_reader
 
     def fetch(self, requests: Iterable[StoredRequest]) -> None:
         """Carry out these durable requests for jobs that no node has.
@@ -66,7 +66,7 @@ class Fetching:
         asked: Asked = defaultdict(list)
         for request in requests:
             job = self._core.jobs.find(request.job_id)
-            if job is None or job.unfit is not None or not self._fitting.is_for_us(job.id):
+            if job is None or job.unfit is not None or not self._routing.is_for_us(job.id):
                 continue  # no node can do it, or only another
             if job.is_elsewhere:
                 asked[job.id].append(request)
@@ -131,13 +131,13 @@ class Fetching:
     def _let_go(self, job_id: str, taken_us: int) -> None:
         """Release a job that was, or may have been, taken, and is not here."""
         if job_id not in self._held.by_id:
-            self._held.strays.setdefault(job_id, Hold(taken_us, taken_us=taken_us))
+            self._held.strays.setdefault(job_id, Claim(taken_us, taken_us=taken_us))
             self._core.journal.flush(lambda _lost: None)
 
     def _take_up(self, job_id: str, fetched: Fetched, *, is_resumed: bool) -> None:
         """Let a job go on here that had no node."""
         taken, live = fetched.taken, fetched.live
-        row, state = self._intake.job(taken.job), self._intake.state(taken.state)
+        row, state = self._row_reader.job(taken.job), self._row_reader.state(taken.state)
         if row is None or is_being_removed(self._core.journal, job_id) or not self._held.fits(where_of(row.options)):
             self._let_go(job_id, fetched.due_us)
             return
@@ -145,14 +145,14 @@ class Fetching:
             return
         due_us = None if live is None else live.due_us
         state, left_out_us = after_pause(row, state, due_us, is_resumed=is_resumed)
-        hold = self._held.by_id[row.id] = Hold(fetched.due_us, taken_us=fetched.due_us, is_fetched=True)
+        hold = self._held.by_id[row.id] = Claim(fetched.due_us, taken_us=fetched.due_us, is_fetched=True)
         if live is not None:
             hold.planned = (live.due_us, live.schedule)
             hold.placed_us = live.due_us if live.status == SCHEDULED else None
             is_behind = state is not None and state.next_us is not None and state.next_us < live.due_us
             if state is not None and is_behind and row.paused is None:
                 state = state._replace(next_us=live.due_us)  # earlier ticks were paused
-        lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
+        lost = Lost(list(self._row_reader.ticks(taken.running)), list(self._row_reader.ticks(taken.owed)))
         self._reconciler.take_over(row, state, lost)
         job = self._core.jobs.find(job_id)
         if job is not None and left_out_us is not None:

@@ -7,9 +7,9 @@ The package knows neither leases nor commits: its caller says which shards are w
 except for questions to the store, which wait in threads.
 """
 
-from .arrivals import Arrivals
-from .departures import WHOSE_JOBS_RUN, Departures
+from .handoff import WHOSE_JOBS_RUN, Handoff
 from .moves import Moves
+from .takeover import Takeover
 from .unplaced import Unplaced
 
-__all__ = ["WHOSE_JOBS_RUN", "Arrivals", "Departures", "Moves", "Unplaced"]
+__all__ = ["WHOSE_JOBS_RUN", "Handoff", "Moves", "Takeover", "Unplaced"]

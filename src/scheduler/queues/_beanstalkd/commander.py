@@ -134,12 +134,12 @@ class Commander:
     ) -> list[Place | Reason]:
         bodies = [encode(tick) for tick, _ in ticks]
         fit = [len(body) <= connection.longest for body in bodies]
-        puts = [
+        publisher = [
             b"put %d %d %d %d\r\n%b\r\n" % (priority, delay, self._ttr, len(body), body)
             for body, (_, delay), fits in zip(bodies, ticks, fit, strict=True)
             if fits
         ]
-        given = connection.exchange(puts)
+        given = connection.exchange(publisher)
         buried = [b"delete %d\r\n" % answer.number for answer in given if answer.word == b"BURIED"]
         if buried:  # the server had no room to sort them in: they would never come out
             connection.exchange(buried)

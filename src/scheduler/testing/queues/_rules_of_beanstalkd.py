@@ -120,11 +120,11 @@ class BeanstalkdConformance(QueueFixtures):
     ) -> None:
         """The connection asks for the server's bound at first, and goes on."""
         big, small = Tick("x" * 70_000, world.due_in(-1)), Tick("a", world.due_in(60))
-        puts = server.say(b"stats").count(b"cmd-put: 0")
+        publisher = server.say(b"stats").count(b"cmd-put: 0")
         here, there = opened.queue.put([big, small])
         assert (here, there is not None) == (None, True)
         assert opened.queue.statistics().here == {Reason.TOO_BIG: 1}
-        assert puts <= 1
+        assert publisher <= 1
         assert opened.queue.statistics().reconnected == 0
         assert [delivery.tick for delivery in opened.wait_for(1)] == [big]
 

@@ -46,8 +46,8 @@ class Expiry:
         """The earlier of both instants: a redirected check relies on both servers."""
         if other is None:
             return self
-        sooner = min(self, other, key=lambda each: each.chain)
-        return evolve(sooner, leaf=min(self.leaf, other.leaf))
+        recheck = min(self, other, key=lambda each: each.chain)
+        return evolve(recheck, leaf=min(self.leaf, other.leaf))
 
 
 def expiry_of(stream: ByteStream, host: str) -> Expiry | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler._fleet.lease import Belief, Lease
+from scheduler._fleet.lease import Lease, LeaseGuard
 from scheduler.stores import Peer, StoreTakenOver, StoreUnavailable, View
 from timerqueue.testing import ManualClock
 
@@ -11,35 +11,35 @@ BURIED = StoreTakenOver("its lease has ended, and another agent has buried it")
 
 
 @pytest.fixture
-def belief():
-    found = Belief(ManualClock().monotonic)
+def lease_guard():
+    found = LeaseGuard(ManualClock().monotonic)
     found.until = found.now() + 60
     return found
 
 
-def test_a_lease_that_is_held_is_no_reason_to_begin_while_the_store_does_not_answer(belief):
+def test_a_lease_that_is_held_is_no_reason_to_begin_while_the_store_does_not_answer(lease_guard):
     """Others hear the end of our session, and do not wait for the end of the lease. What runs goes on."""
-    assert belief.is_sure()
-    belief.doubt(AWAY)
-    assert (belief.is_held(), belief.is_sure(), belief.hint.is_set()) == (True, False, True)
+    assert lease_guard.is_sure()
+    lease_guard.doubt(AWAY)
+    assert (lease_guard.is_held(), lease_guard.is_sure(), lease_guard.hint.is_set()) == (True, False, True)
 
 
-def test_an_answer_dispels_the_doubts_from_before_the_question_only(belief):
+def test_an_answer_dispels_the_doubts_from_before_the_question_only(lease_guard):
     """The connections may have broken while it was on its way."""
-    belief.doubt(AWAY)
-    asked = belief.doubts
-    belief.doubt(AWAY)
-    belief.dispel(asked)
-    assert not belief.is_sure()
-    belief.dispel(belief.doubts)
-    assert belief.is_sure()
+    lease_guard.doubt(AWAY)
+    asked = lease_guard.doubts
+    lease_guard.doubt(AWAY)
+    lease_guard.dispel(asked)
+    assert not lease_guard.is_sure()
+    lease_guard.dispel(lease_guard.doubts)
+    assert lease_guard.is_sure()
 
 
-def test_who_is_buried_holds_nothing(belief):
+def test_who_is_buried_holds_nothing(lease_guard):
     """Whatever the lease was."""
-    belief.doubt(BURIED)
-    belief.dispel(belief.doubts)
-    assert (belief.is_held(), belief.is_sure()) == (False, False)
+    lease_guard.doubt(BURIED)
+    lease_guard.dispel(lease_guard.doubts)
+    assert (lease_guard.is_held(), lease_guard.is_sure()) == (False, False)
 
 
 class Store:
@@ -62,12 +62,12 @@ class Store:
 def test_a_turn_of_the_lease_in_which_the_store_answers_dispels_the_doubts():
     """One in which it does not leaves them."""
     store = Store()
-    belief = Belief(store.clock.monotonic)
+    lease_guard = LeaseGuard(store.clock.monotonic)
     nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
-    lease = Lease(store, belief, clock=store.clock, **nothing)
+    lease = Lease(store, lease_guard, clock=store.clock, **nothing)
     lease.turn()
     assert lease.is_sure()
-    belief.doubt(AWAY)
+    lease_guard.doubt(AWAY)
     store.trouble = AWAY
     with pytest.raises(StoreUnavailable):
         lease.turn()
@@ -80,23 +80,23 @@ def test_a_turn_of_the_lease_in_which_the_store_answers_dispels_the_doubts():
 def test_since_when_the_store_has_answered_each_look_is_known():
     """One look that is not answered ends that."""
     store, clock = Store(), ManualClock()
-    belief = Belief(clock.monotonic)
+    lease_guard = LeaseGuard(clock.monotonic)
     nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
-    lease = Lease(store, belief, clock=clock, **nothing)
+    lease = Lease(store, lease_guard, clock=clock, **nothing)
     lease.turn()
-    assert belief.heard_since == clock.monotonic()
+    assert lease_guard.heard_since == clock.monotonic()
     store.trouble = AWAY
     with pytest.raises(StoreUnavailable):
         lease.turn()
-    assert belief.heard_since is None
+    assert lease_guard.heard_since is None
 
 
 def test_a_lease_that_was_resigned_is_renewed_no_more():
     """It is as if the others had buried us, so that they do."""
     store, clock = Store(), ManualClock()
-    belief = Belief(clock.monotonic)
+    lease_guard = LeaseGuard(clock.monotonic)
     nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
-    lease = Lease(store, belief, clock=clock, **nothing)
+    lease = Lease(store, lease_guard, clock=clock, **nothing)
     lease.turn()
     lease.resign("it cannot commit")
     with pytest.raises(StoreTakenOver, match="it cannot commit"):

@@ -1,6 +1,6 @@
 """What a lease finds out about this machine's clock, in its thread, while the loop looks at it."""
 
-from scheduler._fleet.lease import Belief, Lease
+from scheduler._fleet.lease import Lease, LeaseGuard
 from scheduler.stores import Peer, View
 from timerqueue.testing import ManualClock
 
@@ -13,9 +13,9 @@ class Glances:
     def __init__(self):
         self.clock, self.ahead_us = ManualClock(), 0
         self.last, self.seen = None, []
-        belief = Belief(self.clock.monotonic)
+        lease_guard = LeaseGuard(self.clock.monotonic)
         nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
-        self.lease = Lease(self, belief, clock=self.clock, **nothing)
+        self.lease = Lease(self, lease_guard, clock=self.clock, **nothing)
 
     @property
     def max_skew(self):

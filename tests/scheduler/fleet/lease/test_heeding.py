@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from scheduler._fleet.lease import Belief, Lease
+from scheduler._fleet.lease import Lease, LeaseGuard
 from scheduler._fleet.lease.lease import EVERY
 from scheduler.stores import LEASE, Peer, StoreBusy, StoreLocked, StoreUnavailable, View
 from timerqueue.testing import ManualClock
@@ -24,7 +24,7 @@ class Fleet:
         self.since, self.left, self.buried = self.clock.monotonic(), LEASE, []
         self.calls = []
         nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
-        self.lease = Lease(self, Belief(self.clock.monotonic), clock=self.clock, **nothing)
+        self.lease = Lease(self, LeaseGuard(self.clock.monotonic), clock=self.clock, **nothing)
 
     def renew(self, skew, *, is_off, only_look):
         if self.trouble is not None:
@@ -48,7 +48,7 @@ class Fleet:
         raise StoreUnavailable("nobody listens here")
 
     def turn(self, *, heard=()):
-        self.lease._hearing._heard.update(heard)  # as its thread has heard it
+        self.lease._peer_watch._heard.update(heard)  # as its thread has heard it
         self.lease.turn()
         return self.buried
 

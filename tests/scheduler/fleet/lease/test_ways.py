@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler._fleet.lease import Belief, Ways
+from scheduler._fleet.lease import LeaseGuard, Ways
 from scheduler.stores import StoreUnavailable, StoreUnreachable
 from timerqueue.testing import ManualClock
 
@@ -16,15 +16,15 @@ def clock():
 
 
 @pytest.fixture
-def belief(clock):
-    found = Belief(clock.monotonic)
+def lease_guard(clock):
+    found = LeaseGuard(clock.monotonic)
     found.dispel(0)
     return found
 
 
 @pytest.fixture
-def ways(belief):
-    return Ways(belief)
+def ways(lease_guard):
+    return Ways(lease_guard)
 
 
 async def test_a_way_is_closed_from_the_first_call_that_found_no_connection(ways, clock):
@@ -55,15 +55,15 @@ async def test_each_way_counts_by_itself(ways, clock):
     assert [ways.closed_for(*names) for names in ((), ("commits", "shards"), ("shards",))] == [3, 1, 0]
 
 
-async def test_while_the_whole_store_is_away_nothing_counts_and_afterwards_it_counts_anew(ways, belief, clock):
+async def test_while_the_whole_store_is_away_nothing_counts_and_afterwards_it_counts_anew(ways, lease_guard, clock):
     """An outage that all have makes nobody unsettled."""
     ways.tried("commits", NO_WAY)
-    belief.heard_since = None
+    lease_guard.heard_since = None
     await clock.travel(60)
     assert ways.closed_for() == 0
-    belief.dispel(0)
+    lease_guard.dispel(0)
     await clock.travel(1)
-    belief.dispel(0)
+    lease_guard.dispel(0)
     assert ways.closed_for() == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from schedule import Every
 from scheduler import InvalidJob, RunEnded, Scheduler, Subtask, fleet
-from scheduler._fleet.lending.wishes import bounded, wishes_of
+from scheduler._fleet.lending.demand import bounded, wishes_of
 from scheduler.stores import Wish
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore

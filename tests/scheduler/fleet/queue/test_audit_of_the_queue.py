@@ -210,12 +210,12 @@ async def test_what_arrives_during_an_audit_is_not_put_again_by_it(world):
         await add(s, world, "a")
         (row,) = world.store.executions.of_job("a")
         world.queue._entries.clear()
-        puts = s._memory.membership.dispatch.puts
-        with puts.reading():
-            with puts.reading():
-                puts.put([(Tick(row.job_id, row.due_us), None)])
+        publisher = s._memory.membership.dispatch.publisher
+        with publisher.reading():
+            with publisher.reading():
+                publisher.put([(Tick(row.job_id, row.due_us), None)])
                 await world.clock.travel(1)
-            puts.put([(Tick(row.job_id, row.due_us), None)])
+            publisher.put([(Tick(row.job_id, row.due_us), None)])
         assert world.queue.census(Kind.RUN).total == 1
 
 

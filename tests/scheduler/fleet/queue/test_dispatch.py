@@ -9,8 +9,8 @@ import pytest
 
 from kit import PATIENCE, nothing, settle, until
 from scheduler import Overlap, Retry, Scheduler
-from scheduler._fleet.queue.held import Held, Hold
-from scheduler._fleet.queue.stays import Stays
+from scheduler._fleet.queue.claims import Claim, Claims
+from scheduler._fleet.queue.long_claims import LongClaims
 from scheduler.queues import Kind, Tick
 from scheduler.queues.local import LocalQueue
 from scheduler.stores import DONE, PENDING, SCHEDULED, SUPERSEDED
@@ -155,14 +155,14 @@ async def test_a_long_stay_soon_after_a_short_one_is_seen(agents, clock):
     async with agents.one() as s:
         s.add("work", "@every 1h", id="job")
         await s.flush()
-        held = Held(None)
-        stays = Stays(held, s._core, agents.queue)
+        held = Claims(None)
+        long_claims = LongClaims(held, s._core, agents.queue)
         for pause in (0.2, 0.6, 0.9):
-            held.by_id["job"] = Hold()
-            stays.see("job", held.by_id["job"])
+            held.by_id["job"] = Claim()
+            long_claims.see("job", held.by_id["job"])
             await clock.travel(pause)
-            held.by_id["job"] = second = Hold()
-            stays.see("job", second)
+            held.by_id["job"] = second = Claim()
+            long_claims.see("job", second)
             await clock.travel(2)
             assert second.is_long
 

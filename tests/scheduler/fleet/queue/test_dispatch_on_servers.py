@@ -227,7 +227,7 @@ async def test_a_server_that_is_killed_within_a_put_has_all_again_after_one_audi
         await until(lambda: len(fleet.live()) == 250)
         await until(lambda: answers(a._memory.membership.dispatch.queue))
         await until(
-            lambda: not a._memory.membership.dispatch.puts._on_way
+            lambda: not a._memory.membership.dispatch.publisher._on_way
         )  # an audit leaves alone what has not arrived yet
         await a._memory.membership.audit.audit()
         queue = a._memory.membership.dispatch.queue
@@ -281,11 +281,11 @@ async def test_an_agent_whose_clock_is_set_and_set_back_runs_nothing_twice_and_l
         await until(lambda: len(fleet.begun["b"]) >= 40)
         for step in (-20.0, 20.000_007):
             clock.offset = step
-            await until(lambda: b._core.trust.is_off)
+            await until(lambda: b._core.clock_guard.is_off)
             before = len(fleet.runs)
             await until(lambda before=before: len(fleet.runs) >= before + 80)
             clock.offset = 0.0
-            await until(lambda: b._core.trust.is_given)
+            await until(lambda: b._core.clock_guard.is_given)
         before = len(fleet.begun["b"])
         await until(lambda: len(fleet.begun["b"]) >= before + 40)
         await until(lambda: len([id for id, runs in Counter(id for id, _ in fleet.runs).items() if runs > 1]) == 40)

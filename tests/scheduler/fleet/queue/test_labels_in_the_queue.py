@@ -182,7 +182,7 @@ async def test_what_was_taken_for_ours_is_sent_on_when_its_row_has_come(fleet):
     """The row says for whom a job is, whatever this agent knows of it."""
     async with fleet.agent("us", labels=US) as us:
         await add_for_others(fleet, us)
-        us._memory.membership.dispatch.fitting.is_for_us = lambda job_id: True
+        us._memory.membership.dispatch.routing.is_for_us = lambda job_id: True
         await is_sent_on(fleet, us)
         assert (fleet.runs, us.statistics().queue.held) == ([], 0)
         async with fleet.agent("eu", labels=EU):

@@ -149,7 +149,7 @@ async def test_an_error_while_a_job_is_taken_costs_no_other_anything(world, monk
         for number in range(20):
             s.add("note", "@every 10s", id=f"job-{number}")
         await world.until(lambda: len(set(begun)) == 20)
-        raised = fail_once_while_taking(monkeypatch, s._memory.membership.dispatch.taking, part, method)
+        raised = fail_once_while_taking(monkeypatch, s._memory.membership.dispatch.claiming, part, method)
         await world.until(lambda: raised)
         for _ in range(2):
             del begun[:]
@@ -158,10 +158,10 @@ async def test_an_error_while_a_job_is_taken_costs_no_other_anything(world, monk
         await world.until(lambda: s.statistics().queue.held == 0)
 
 
-def fail_once_while_taking(monkeypatch, taking, part, method):
+def fail_once_while_taking(monkeypatch, claiming, part, method):
     """Have the first call of that method raise which is made while something is taken."""
-    owner, depth, raised = attrgetter(part)(taking), [], []
-    come_out, answered, found = taking._come_out, taking._answered, getattr(owner, method)
+    owner, depth, raised = attrgetter(part)(claiming), [], []
+    come_out, answered, found = claiming._come_out, claiming._answered, getattr(owner, method)
 
     def within(call):
         def called(*args):
@@ -179,8 +179,8 @@ def fail_once_while_taking(monkeypatch, taking, part, method):
             raise ZeroDivisionError(method)
         return found(*args, **options)
 
-    monkeypatch.setattr(taking, "_come_out", within(come_out))
-    monkeypatch.setattr(taking, "_answered", within(answered))
+    monkeypatch.setattr(claiming, "_come_out", within(come_out))
+    monkeypatch.setattr(claiming, "_answered", within(answered))
     monkeypatch.setattr(owner, method, raise_once)
     return raised
 

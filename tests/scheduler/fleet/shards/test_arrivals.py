@@ -11,7 +11,7 @@ from agents_in_place import Place
 from kit import PATIENCE, until
 from schedule import Every, Missed
 from scheduler import JobState, Overlap, Scheduler, current_run
-from scheduler._fleet.shards import arrivals
+from scheduler._fleet.shards import takeover
 from scheduler._loop import long_work
 from scheduler.stores import StoreUnavailable, shard_of
 from scheduler.stores.postgres import PostgresStore
@@ -44,7 +44,7 @@ class Slow:
         yield from self._sharing.load(shards)
 
 
-class Held:
+class Claims:
     """A sharing whose first read of a part is given out when it is told to: what is written meanwhile is not in it."""
 
     def __init__(self, sharing):
@@ -108,7 +108,7 @@ class Fleet:
 
 @pytest.fixture
 def fleet(postgres_server, postgres_schema, monkeypatch):
-    monkeypatch.setattr(arrivals, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(takeover, "MOST_AT_ONCE", 3)
     return Fleet(postgres_server.dsn, postgres_schema)
 
 
@@ -194,7 +194,7 @@ async def test_a_job_that_is_stored_while_its_shard_is_read_starts_when_it_was_t
     found in neither, and its first ticks were lost.
     """
     place = Place(postgres_server.dsn, postgres_schema)
-    store = SlowStore(place.store("one", region="eu"), Held)
+    store = SlowStore(place.store("one", region="eu"), Claims)
     async with place.scheduler("one", store) as one, place.scheduler("two") as two:
         one.add("work", Every("50ms"), id="makes the shard", where="region=eu", place="here")
         await until(store.sharing.has_read.is_set)
@@ -226,7 +226,7 @@ async def test_a_job_that_cannot_run_is_stored_while_its_shard_is_read(
     with each job of a newer one that came just then.
     """
     place = Place(postgres_server.dsn, postgres_schema)
-    store = SlowStore(place.store("one"), Held)
+    store = SlowStore(place.store("one"), Claims)
     async with place.scheduler("two") as two:
         two.add_many("work", [(f"job {number}", Every("50ms")) for number in range(30)])
         await two.flush()

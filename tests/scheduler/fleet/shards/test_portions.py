@@ -2,14 +2,14 @@
 
 from types import SimpleNamespace
 
-from scheduler._fleet.shards.portions import (
+from scheduler._fleet.shards.handoff_plan import (
     COMMITS,
     MOST_IN_VAIN,
     MOST_JOBS,
     MOVES,
     RESTS,
     WITHHELD,
-    Portions,
+    HandoffPlan,
 )
 
 
@@ -22,8 +22,8 @@ def run(started=None, *, is_held=False):
     return SimpleNamespace(started=started, is_held=is_held)
 
 
-def portions():
-    return Portions(lambda job: job.is_durable, lambda job: job.goes_along)
+def handoff_plan():
+    return HandoffPlan(lambda job: job.is_durable, lambda job: job.goes_along)
 
 
 def withheld_by(chooser, shards, now, **given):
@@ -36,13 +36,13 @@ def withheld_by(chooser, shards, now, **given):
 def test_shards_of_which_nothing_starts_soon_go_first():
     """The others go once their jobs have run; those that rest, or have no job, any time."""
     shards = {1: [job(5.0), job(5.0 + MOVES / 2)], 2: [job(5.0 + 2 * MOVES)], 3: [], 4: [job()]}
-    assert list(portions().next(shards, shards.get, 5.0)) == [2, 3, 4]
+    assert list(handoff_plan().next(shards, shards.get, 5.0)) == [2, 3, 4]
 
 
 def test_where_something_always_starts_that_is_waited_for_a_few_times_in_vain():
     """Jobs that start each tenth of a second move as well."""
     shards = {1: [job(5.0)], 2: [job(5.1)]}
-    chooser = portions()
+    chooser = handoff_plan()
     found = [list(chooser.next(shards, shards.get, 5.0)) for _ in range(MOST_IN_VAIN + 2)]
     assert found == [[]] * MOST_IN_VAIN + [[1, 2], [1, 2]]
 
@@ -51,7 +51,7 @@ def test_what_runs_or_is_not_durable_stays():
     """However often it is looked at, and though nothing of it starts for a while."""
     shards = {1: [job(runs=[run()])], 2: [job(backlog=[1])], 3: [job(asked=[1])], 4: [job(threads=1)], 5: [job()]}
     shards[5][0].is_durable = False
-    chooser = portions()
+    chooser = handoff_plan()
     assert [chooser.next(shards, shards.get, 5.0) for _ in range(4 * MOST_IN_VAIN)] == [{}] * 4 * MOST_IN_VAIN
 
 
@@ -60,13 +60,13 @@ def test_what_waits_in_a_line_goes_with_its_job():
     waits = {"runs": [run()], "goes_along": True}
     shards = {1: [job(**waits)], 2: [job(**waits, backlog=[1])], 3: [job(**waits, threads=[1])]}
     shards[4] = [job(**waits, asked=[1])]
-    assert list(portions().next(shards, shards.get, 5.0)) == [1, 2]
+    assert list(handoff_plan().next(shards, shards.get, 5.0)) == [1, 2]
 
 
 def test_what_runs_all_the_time_is_withheld_until_it_has_ended():
     """A shard goes as soon as nothing of it runs, and then the next ones have their turn."""
     shards = {1: [job(runs=[run(5.0)]), job()], 2: [job(runs=[run(5.0)])]}
-    chooser = portions()
+    chooser = handoff_plan()
     assert withheld_by(chooser, shards, 5.0) == [1, 2]
     shards[1][0].runs = ()
     assert list(chooser.next(shards, shards.get, 5.1)) == [1]
@@ -79,7 +79,7 @@ def test_what_runs_all_the_time_is_withheld_until_it_has_ended():
 def test_nothing_is_withheld_for_long_and_not_soon_again():
     """A run that takes an hour costs the other jobs of its shard a moment, and that ever more seldom."""
     shards = {1: [job(runs=[run()]), job()]}
-    chooser, now = portions(), 5.0
+    chooser, now = handoff_plan(), 5.0
     withheld_by(chooser, shards, now)
     for rest in (RESTS, 2 * RESTS, 4 * RESTS):
         now += WITHHELD
@@ -96,7 +96,7 @@ def test_where_a_commit_takes_long_ticks_are_withheld_for_longer():
     """A mark and an end that are on their way are waited for as long as that takes there, and not for half a second."""
     shards = {1: [job(runs=[run(is_held=True)])], 2: [job()]}
     shards[2][0].is_durable = False
-    chooser = portions()
+    chooser = handoff_plan()
     assert withheld_by(chooser, shards, 5.0, commit_s=2.0) == [1, 2]
     assert chooser.until == 5.0 + WITHHELD + COMMITS * 2.0
     assert chooser.next(shards, shards.get, chooser.until - 0.1) == {}
@@ -115,7 +115,7 @@ def test_nothing_rests_that_has_waited_for_commits():
         5: [job(runs=[run()])],
     }
     shards[2][0].is_durable = False
-    chooser = portions()
+    chooser = handoff_plan()
     assert withheld_by(chooser, shards, 5.0) == [1, 2, 3, 4, 5]
     assert chooser.next(shards, shards.get, 5.6) == {}
     assert not chooser.are_withheld
@@ -126,32 +126,32 @@ def test_nothing_rests_that_has_waited_for_commits():
 def test_the_longer_ticks_are_withheld_the_more_of_them_are():
     """Else who gives could never give as much as who comes has a right to: so many go in each such time."""
     shards = {shard: [job(runs=[run(is_held=True)])] * (MOST_JOBS // 4) for shard in range(100)}
-    assert len(withheld_by(portions(), shards, 5.0)) == 4
-    assert len(withheld_by(portions(), shards, 5.0, commit_s=WITHHELD)) == 4 * (1 + COMMITS)
+    assert len(withheld_by(handoff_plan(), shards, 5.0)) == 4
+    assert len(withheld_by(handoff_plan(), shards, 5.0, commit_s=WITHHELD)) == 4 * (1 + COMMITS)
 
 
 def test_what_has_run_for_long_is_not_waited_for():
     """It would end in that moment by chance only."""
     shards = {1: [job(runs=[run(5.0 - 2 * WITHHELD)]), job()], 2: [job(runs=[run(5.0)])]}
-    assert withheld_by(portions(), shards, 5.0) == [2]
+    assert withheld_by(handoff_plan(), shards, 5.0) == [2]
 
 
 def test_a_portion_is_small_and_the_next_one_begins_where_it_ended():
     """Half of them would stand still together otherwise."""
     shards = {shard: [job()] * (MOST_JOBS // 4) for shard in range(10)}
-    chooser = portions()
+    chooser = handoff_plan()
     assert [list(chooser.next(shards, shards.get, 5.0)) for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]
 
 
 def test_several_who_give_share_what_one_agent_can_take_up():
     """Each gave as much as if it were alone, and who joined four agents had two thousand jobs to take up at once."""
     shards = {shard: [job()] * (MOST_JOBS // 4) for shard in range(10)}
-    assert [len(portions().next(shards, shards.get, 5.0, givers)) for givers in (1, 2, 4, 1_000)] == [4, 2, 1, 1]
+    assert [len(handoff_plan().next(shards, shards.get, 5.0, givers)) for givers in (1, 2, 4, 1_000)] == [4, 2, 1, 1]
 
 
 def test_who_is_stopping_gives_all_that_can_go_at_once():
     """Nothing of it starts any more, and what waited has been left to the next owner."""
     shards = {n: [job(5.0)] for n in range(100)} | {100: [job(runs=[run(1.0)])], 101: [job(backlog=[1])]}
-    assert list(portions().all_idle(shards, shards.get)) == [*range(100), 101]
+    assert list(handoff_plan().all_idle(shards, shards.get)) == [*range(100), 101]
     shards[0][0].is_durable = False
-    assert 0 not in portions().all_idle(shards, shards.get)
+    assert 0 not in handoff_plan().all_idle(shards, shards.get)

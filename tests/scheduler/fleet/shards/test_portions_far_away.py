@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 from hypothesis import given, strategies as st
 
-from scheduler._fleet.shards.portions import Portions
+from scheduler._fleet.shards.handoff_plan import HandoffPlan
 
 LOOKS = 0.05
 SOON = 60
@@ -46,7 +46,7 @@ class Agent:
             self.shards[number % shards].append(Job(every * number / jobs))
         self.line = []
         self.pending, self.sealed, self.answered_at = [], [], 0.0
-        self.portions = Portions(self._is_durable, self._goes_along)
+        self.handoff_plan = HandoffPlan(self._is_durable, self._goes_along)
 
     def hands_on_all(self, within, *, since=0.0):
         """Whether all has gone by then. `since`: when it begins to do that."""
@@ -59,7 +59,7 @@ class Agent:
         return not self.shards
 
     def _hand_on(self):
-        for shard in self.portions.next(self.shards, self.shards.get, self.now, commit_s=self.commit):
+        for shard in self.handoff_plan.next(self.shards, self.shards.get, self.now, commit_s=self.commit):
             for job in self.shards.pop(shard):
                 assert self._is_durable(job)
                 assert not job.runs or self._goes_along(job)
@@ -85,7 +85,7 @@ class Agent:
         self.answered_at = self.now + self.commit
 
     def _end_and_start(self):
-        withheld = set(self.portions.withheld())
+        withheld = set(self.handoff_plan.withheld())
         mine = [job for jobs in self.shards.values() for job in jobs]
         for job in mine:
             if job.runs and job.runs[0].started is not None and job.runs[0].started + self.takes <= self.now:

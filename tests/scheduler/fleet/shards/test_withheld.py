@@ -25,7 +25,7 @@ async def one_withheld(clock, begun):
         s.add("work", Every("1s", anchor=START), id=id)
     async with s:
         await settle()
-        s._core.trust.withhold([s._core.jobs.find("one")])
+        s._core.clock_guard.withhold([s._core.jobs.find("one")])
         clock.advance(1)
         await settle()
         yield s
@@ -37,7 +37,7 @@ async def test_what_was_withheld_begins_when_it_is_let_go(clock):
     async with one_withheld(clock, begun) as s:
         assert begun == [("other", 1.0)]
         assert await s.history("one") == []
-        s._core.trust.withhold(())
+        s._core.clock_guard.withhold(())
         await settle()
         assert begun == [("other", 1.0), ("one", 1.0)]
         clock.advance(1)
@@ -51,12 +51,12 @@ async def test_an_audit_leaves_what_is_withheld(clock):
     begun = []
     async with one_withheld(clock, begun) as s:
         job = s._core.jobs.find("one")
-        assert s._core.trust.has_left(job)
+        assert s._core.clock_guard.has_left(job)
         assert not (await s.audit()).mended
         await settle()
         assert begun == [("other", 1.0)]
-        s._core.trust.withhold(())
-        assert not s._core.trust.has_left(job)
+        s._core.clock_guard.withhold(())
+        assert not s._core.clock_guard.has_left(job)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from psycopg import sql
 
 from scheduler import Scheduler
-from scheduler._journal.sound import MOST
+from scheduler._journal.sanitize import MOST
 from scheduler.stores import RUNNING, Changes, StoredJob, StoredPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore

@@ -63,11 +63,11 @@ async def test_an_agent_whose_connection_broke_asks_whether_it_is_still_there_be
     agent = Agent(store, ticks)
     async with agent.scheduler as s:
         await until(lambda: len(ticks) > JOBS)
-        belief = s._memory.membership.node.lease._belief
+        lease_guard = s._memory.membership.node.lease._lease_guard
         with connect(postgres_server.dsn, autocommit=True) as hand:
             hand.execute("SELECT pg_terminate_backend(%s)", [store._commits.connection.info.backend_pid])
-        await until(lambda: belief.doubts)
-        await until(belief.is_sure)
+        await until(lambda: lease_guard.doubts)
+        await until(lease_guard.is_sure)
         begun = len(ticks)
         await until(lambda: len(ticks) > begun + JOBS)
         await s.flush()

@@ -207,7 +207,7 @@ async def test_a_commit_that_fails_is_tried_again_after_a_pause_however_often_th
         s.add("work", Every("9h"), id="job")
         await until(lambda: len(tries) >= 8)
         held_until = set()
-        await until(lambda: held_until.add(s._memory.membership.node.lease._belief.until) or len(held_until) > 3)
+        await until(lambda: held_until.add(s._memory.membership.node.lease._lease_guard.until) or len(held_until) > 3)
         assert len(tries) < 40
         store.commit = commit
         await s.flush()

@@ -170,7 +170,7 @@ async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_cra
 
 async def test_jobs_come_and_go_beside_the_removal_of_their_shards(fleet, monkeypatch):
     """Each runs. What nobody asks for any more is not there for long."""
-    monkeypatch.setattr("scheduler._fleet.shards.departures.FORGETS", 0.0)
+    monkeypatch.setattr("scheduler._fleet.shards.handoff.FORGETS", 0.0)
     async with fleet.agent("eu", region="eu") as eu, fleet.agent("also eu", region="eu"):
         for turn in range(4):
             ids = [f"job {turn} {number}" for number in range(8)]

@@ -11,14 +11,14 @@ from scheduler import Scheduler
 from scheduler.stores.postgres import PostgresStore
 
 
-class Hold:
+class Claim:
     """A call that waits until it is `let`. `is_waiting`: it does."""
 
     def __init__(self):
         self.is_waiting, self.let = threading.Event(), threading.Event()
 
 
-class Held(PostgresStore):
+class Claims(PostgresStore):
     """A store of which a call can be held: "before changes", which asks the server, "after changes" of which there are
     any, or "before done", the commit that says that a request is done.
     """
@@ -29,7 +29,7 @@ class Held(PostgresStore):
 
     def hold(self, when):
         """Hold the next one."""
-        self._holds[when] = hold = Hold()
+        self._holds[when] = hold = Claim()
         return hold
 
     def _wait_if_held(self, when):
@@ -56,7 +56,7 @@ class World:
         self.runs = []
 
     @asynccontextmanager
-    async def node(self, name="one", kind=Held):
+    async def node(self, name="one", kind=Claims):
         self.store = kind(self.server.dsn, schema=self.schema, shared=True, name=name)
         async with Scheduler(store=self.store, poll="50ms") as s:
             s.register("work", self.work)

@@ -70,7 +70,7 @@ def test_a_stretched_probe_takes_part_in_each_fourth_tick_of_its_grid():
     budget = after(Budget(0.01), {"tables": 1.6, "locks": 0.1})
     dues = [1_000_007.0 + 15 * number for number in range(12)]
     taken = [number for number, due in enumerate(dues) if budget.admits("tables", due, 15.0)]
-    assert [later - sooner for sooner, later in pairwise(taken)] == [4, 4]
+    assert [later - recheck for recheck, later in pairwise(taken)] == [4, 4]
 
 
 def test_intervals_come_back_one_step_at_a_time():

@@ -47,7 +47,7 @@ def between_batches(starts_per_s: float) -> float:
 
 
 @define
-class Gathering:
+class BatchWindow:
     """The times of one journal's batches."""
 
     took: float = 0.0

@@ -20,13 +20,13 @@ from anyio.to_thread import run_sync
 from attrs import define, field
 
 from ..._jobs import shard_of_job
-from ..._journal import Noted, known_row
+from ..._journal import LocalWrites, known_row
 from ..._loop import LongWork
 from ..._restore import Chunk, Lost, RowParts, Rows, lost_by_job
 from ..._starts import REMOVED
 from ...stores import SHARDS, Sharing, StoredState, StoredTick, StoreError, TakenShards, View
+from .handoff_plan import MOST_JOBS
 from .moves import Moves
-from .portions import MOST_JOBS
 
 logger = getLogger(__name__)
 
@@ -52,13 +52,13 @@ class _Part:
     """Shards that come together. `noted`: rows that are known better here. `count`: jobs that have come."""
 
     shards: frozenset[int]
-    noted: Noted
+    noted: LocalWrites
     began: float
     lost: dict[str, Lost] = field(factory=dict)
     count: int = 0
 
 
-class Arrivals:
+class Takeover:
     """The arrivals of one scheduler.
 
     `again`: looks again which shards should come, or go. `tried`: gets the outcome of each read, by its connection:
@@ -81,7 +81,7 @@ class Arrivals:
         self._journal = rows.core.journal
         self._crashes = rows.crashes
         self._reconciler = rows.reconciler
-        self._intake = rows.intake
+        self._row_reader = rows.row_reader
         self._line = anyio.CapacityLimiter(1)
         """One question at a time for the rests of parts. Urgent questions have other lines."""
         self._rests: dict[anyio.CancelScope, anyio.Event] = {}
@@ -131,7 +131,7 @@ class Arrivals:
         gone = self._left.keys() - {peer.epoch for peer in view.peers}
         shards = {shard for epoch in gone for shard in self._left[epoch]}.intersection(self._moves.shares.all())
         running = await self._moves.ask(lambda: self._sharing.running(sorted(shards))) if shards else []
-        for tick in self._intake.ticks([tick for tick in running if _agent_of(tick) in gone]):
+        for tick in self._row_reader.ticks([tick for tick in running if _agent_of(tick) in gone]):
             job = self._core.jobs.find(tick.job_id)
             if job is None or not job.is_elsewhere:
                 self._crashes.close(job, tick, DIED_AS_IT_ENDED)
@@ -145,7 +145,7 @@ class Arrivals:
                 part = _Part(shards, noted, self._core.monotonic())
                 until_us = self._soon(len(shards))
                 taken = await self._read_first(shards, until_us)
-                if self._core.trust.is_off:
+                if self._core.clock_guard.is_off:
                     task_status.started()
                     return  # our clock would tell how late they are
                 await self._begin(part, taken)
@@ -173,7 +173,7 @@ class Arrivals:
     async def _begin(self, part: _Part, taken: TakenShards) -> None:
         """Have these shards from now on, and take up their first jobs."""
         part.lost = lost_by_job(
-            self._intake.ticks(self.of_the_gone(taken.running, part.shards)), self._intake.ticks(taken.owed)
+            self._row_reader.ticks(self.of_the_gone(taken.running, part.shards)), self._row_reader.ticks(taken.owed)
         )
         self._moves.shares.take(part.shards)
         self.unread |= part.shards
@@ -223,9 +223,9 @@ class Arrivals:
             is_noted = raw.id in part.noted.ids
             if (job is None and is_noted) or (job is not None and not job.is_elsewhere):
                 continue  # it has been removed here since, or has begun
-            row = known_row(job) if job is not None and is_noted else self._intake.job(raw)
+            row = known_row(job) if job is not None and is_noted else self._row_reader.job(raw)
             if row is not None:
-                self._reconciler.take_over(row, self._intake.state(state), cut_off)
+                self._reconciler.take_over(row, self._row_reader.state(state), cut_off)
                 part.count += 1
 
     def _starts_soon(self, state: StoredState | None) -> bool:

@@ -17,7 +17,7 @@ from .news import Checked, News
 from .status import TargetStatus, has_instants
 
 
-def sooner(target: TargetStatus, run: RunEnded) -> float | None:
+def recheck(target: TargetStatus, run: RunEnded) -> float | None:
     """The instant, in UTC seconds, at which a target must be checked after a run. None: its schedule decides.
 
     An attempt follows one interval after the end of the last. A target that is not well keeps a grid, from start to
@@ -52,7 +52,7 @@ def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None
     return due + intervals * target.failing_interval
 
 
-class Sooner:
+class Recheck:
     """A subscriber that has targets checked before their schedules. `rest`: seconds after a crash in which interrupted
     checks do not start.
     """
@@ -82,7 +82,7 @@ class Sooner:
             self._ask(parent, news.target.name)
         if news.target.last is None or news.target.last.is_final:
             self.answered(news.target.name, news.target.last_run.ended.timestamp())
-        wanted = sooner(news.target, news.target.last_run)
+        wanted = recheck(news.target, news.target.last_run)
         if wanted is None:
             return
         self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))

@@ -14,7 +14,7 @@ IDLE: Final = 0.4
 
 
 @define
-class Account:
+class Allotment:
     """Our part of one limit. `spare`: how many units were idle at every look until `until`."""
 
     size: int

@@ -1,4 +1,4 @@
-"""Hearing: a node waits for the session of its neighbour to end, so that a death is known at once.
+"""PeerWatch: a node waits for the session of its neighbour to end, so that a death is known at once.
 
 The nodes that share a store stand in a ring, by their epochs, and each waits for the next one. So each death has one
 neighbour who hears it. If that neighbour has died too, it is heard as soon as the first is buried. The end of a session
@@ -30,7 +30,7 @@ become durable.
 """
 
 
-class Hearing:
+class PeerWatch:
     """The hearing of one node. `hint`: set when a session has ended."""
 
     def __init__(self, sharing: Sharing, hint: Event) -> None:

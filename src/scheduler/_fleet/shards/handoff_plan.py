@@ -48,7 +48,7 @@ RESTS: Final = 1.0
 LONGEST_REST: Final = 60.0
 
 
-class Portions:
+class HandoffPlan:
     """Chooses one portion after another.
 
     `is_durable`: whether all notes about a job stand in the store. `goes_along`: whether the runs and ticks of a job

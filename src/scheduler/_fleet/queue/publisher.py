@@ -31,7 +31,7 @@ LONGEST_WAY: Final = 60.0
 """Seconds after which an audit puts an execution again that has not arrived."""
 
 
-class Puts:
+class Publisher:
     """The puts of one scheduler.
 
     `here`: executions that stand in this process, because the queue would not take them.

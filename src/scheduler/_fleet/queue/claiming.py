@@ -20,10 +20,10 @@ from ..._jobs import Job
 from ..._restore import Lost, RowParts, let_go_of
 from ...queues import Delivery, Kind
 from ...stores import Executions, NotTaken, StoredJob, StoredState, Taken, where_of
-from .fitting import Fitting
-from .held import GivenBack, Held, Hold, is_being_removed
+from .claims import Claim, Claims, GivenBack, is_being_removed
 from .next_execution import after_pause
-from .puts import Puts
+from .publisher import Publisher
+from .routing import Routing
 
 logger = getLogger(__name__)
 
@@ -40,18 +40,18 @@ LATER: Final = 60
 """Seconds before an execution comes out again whose job cannot be read here: a version or a limit is missing."""
 
 
-class Taking:
+class Claiming:
     """The taking of one scheduler, and its counts."""
 
     def __init__(
         self,
         executions: Executions,
-        held: Held,
-        puts: Puts,
+        held: Claims,
+        publisher: Publisher,
         rows: RowParts,
         *,
         on_taking: Callable[[], object],
-        fitting: Fitting,
+        routing: Routing,
         store_line: Writer,
     ) -> None:
         self.dropped = dict.fromkeys(NotTaken, 0)
@@ -60,13 +60,13 @@ class Taking:
         """Whether nothing more is taken."""
         self._executions = executions
         self._held = held
-        self._puts = puts
-        self._fitting = fitting
+        self._publisher = publisher
+        self._routing = routing
         self._core = rows.core
         self._on_taking = on_taking
         self._store_line = store_line
         self._reconciler = rows.reconciler
-        self._intake = rows.intake
+        self._row_reader = rows.row_reader
         self._wanted: list[Delivery] = []
         """Deliveries that will be taken next."""
         self._asked: list[Delivery] = []
@@ -106,7 +106,7 @@ class Taking:
         if wanted:
             self._on_taking()
             ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
-            self._puts.here.difference_update(ticks)
+            self._publisher.here.difference_update(ticks)
             self._store_line.submit(
                 lambda: self._executions.take(ticks), lambda answer, error: self._answered(wanted, answer, error)
             )
@@ -123,11 +123,11 @@ class Taking:
         if self.is_over:
             delivery.release()
             return False
-        if self._rests or not self._core.trust.is_given or self._core.runs.is_stopping:
+        if self._rests or not self._core.clock_guard.is_given or self._core.runs.is_stopping:
             delivery.release(AGAIN)
             return False
-        if not self._fitting.is_for_us(delivery.tick.job_id):
-            self._fitting.send_on(delivery)
+        if not self._routing.is_for_us(delivery.tick.job_id):
+            self._routing.send_on(delivery)
             return False
         return True
 
@@ -223,18 +223,18 @@ class Taking:
         if hold is not None:
             self._again(hold, delivery)
             return
-        row, is_gone = self._intake.job(taken.job), is_being_removed(self._core.journal, job_id)
+        row, is_gone = self._row_reader.job(taken.job), is_being_removed(self._core.journal, job_id)
         if row is None or is_gone:
             self._let_go(delivery, None if is_gone else taken.job)
             return
         if not self._held.fits(where := where_of(row.options)):  # the job was not known here, or had other labels
-            self._fitting.sent_on += 1
+            self._routing.sent_on += 1
             self._let_go(delivery, row, where)
             return
         self.taken += 1
-        hold = self._held.by_id[job_id] = Hold(due_us, delivery, due_us)
-        lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
-        state, left_out_us = after_pause(row, self._intake.state(taken.state), due_us)
+        hold = self._held.by_id[job_id] = Claim(due_us, delivery, due_us)
+        lost = Lost(list(self._row_reader.ticks(taken.running)), list(self._row_reader.ticks(taken.owed)))
+        state, left_out_us = after_pause(row, self._row_reader.state(taken.state), due_us)
         state = _standing_at(due_us, row, state)
         self._reconciler.take_over(row, state, lost)
         job = self._core.jobs.find(job_id)
@@ -261,7 +261,7 @@ class Taking:
         if job_id in self._held.strays:
             delivery.release(AGAIN)
             return
-        stray = self._held.strays[job_id] = Hold(due_us, delivery, due_us, where=where)
+        stray = self._held.strays[job_id] = Claim(due_us, delivery, due_us, where=where)
         if row is not None and where is not None:
             stray.planned = (due_us, row.schedule)
         elif row is not None:
@@ -269,7 +269,7 @@ class Taking:
             self.without_task += 1
         self._core.journal.flush(lambda _lost: None)
 
-    def _again(self, hold: Hold, delivery: Delivery) -> None:
+    def _again(self, hold: Claim, delivery: Delivery) -> None:
         """Note a second delivery: the queue had it twice, or did not hear from us for too long."""
         self.duplicates += 1
         if hold.delivery is None or hold.delivery.place == delivery.place:

@@ -60,7 +60,7 @@ class _Count:
             self.is_full.set()
 
 
-class Ballots:
+class VoteExchange:
     """The ballots of one node. `epoch`: of its incarnation, which votes; None: it has none now."""
 
     def __init__(self, voting: Voting, epoch: Callable[[], int | None], clock: Clock) -> None:

@@ -16,8 +16,8 @@ from timerqueue import LifecycleError
 from ..._loop import Core
 from ...queues import Delivery, Queue, Tick
 from ...stores import Execution, Executions, View, where_of
-from .held import Held
-from .puts import Puts
+from .claims import Claims
+from .publisher import Publisher
 
 AGAIN: Final = 1
 """Seconds before an execution is sent on that stands in this process, because the queue would not take it."""
@@ -26,14 +26,14 @@ Wheres = Mapping[str, str] | None
 """The labels of jobs, as the store has them. None: the store was not asked, and they are as they are known here."""
 
 
-class Fitting:
+class Routing:
     """The labels of jobs, as one scheduler sees them."""
 
-    def __init__(self, queue: Queue, executions: Executions, held: Held, puts: Puts, core: Core) -> None:
+    def __init__(self, queue: Queue, executions: Executions, held: Claims, publisher: Publisher, core: Core) -> None:
         self._queue = queue
         self._executions = executions
         self._held = held
-        self._puts = puts
+        self._publisher = publisher
         self._core = core
         self._heard: set[str] | None = None
         self.sent_on = 0
@@ -77,7 +77,7 @@ class Fitting:
     def send_on(self, delivery: Delivery) -> None:
         """Put an execution where its nodes listen. An execution that stands here waits for the queue to take it."""
         self.sent_on += 1
-        if (delivery.tick.job_id, delivery.tick.due_us) in self._puts.here:
+        if (delivery.tick.job_id, delivery.tick.due_us) in self._publisher.here:
             with suppress(LifecycleError):  # the loop has ended: the execution is pending in the store
                 self._core.queue.push(self._core.monotonic() + AGAIN, self._send, delivery)
         else:
@@ -85,9 +85,9 @@ class Fitting:
 
     def _send(self, delivery: Delivery) -> None:
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
-        if self._puts.is_on_way(delivery.tick):  # the queue may be about to refuse it
+        if self._publisher.is_on_way(delivery.tick):  # the queue may be about to refuse it
             delivery.release(AGAIN)
             return
-        self._puts.here.discard((job_id, due_us))
-        self._puts.put([(Tick(job_id, due_us, where=self.where_of(job_id)), None)])
+        self._publisher.here.discard((job_id, due_us))
+        self._publisher.put([(Tick(job_id, due_us, where=self.where_of(job_id)), None)])
         delivery.done()

@@ -23,7 +23,7 @@ from ..._journal import stays_due
 from ..._loop import Core
 from ..._restore import let_go_of
 from ...queues import Queue
-from .held import GivenBack, Held, Hold
+from .claims import Claim, Claims, GivenBack
 
 EVERY: Final = 0.5
 """Seconds between looks at jobs that stay: a stay is long after one to two looks."""
@@ -53,7 +53,7 @@ HALF_LIFE: Final = 4.0
 class Room:
     """The room of one scheduler for executions. `bound`: tells the queue."""
 
-    def __init__(self, held: Held, core: Core, bound: Callable[[int | None], object] | None) -> None:
+    def __init__(self, held: Claims, core: Core, bound: Callable[[int | None], object] | None) -> None:
         self._held = held
         self._core = core
         self._bound = bound
@@ -112,25 +112,25 @@ class Room:
         return int(room + min(to_come, room)) + waits + pool.held_up
 
 
-class Stays:
+class LongClaims:
     """The stays of jobs at one scheduler."""
 
-    def __init__(self, held: Held, core: Core, queue: Queue) -> None:
+    def __init__(self, held: Claims, core: Core, queue: Queue) -> None:
         self._held = held
         self._core = core
         self.room = Room(held, core, getattr(queue, "bound", None))
         self.given_back = 0
         """Executions that have waited here in vain."""
-        self._new: dict[str, Hold] = {}
+        self._new: dict[str, Claim] = {}
         """Jobs that were seen since the last look."""
-        self._old: dict[str, Hold] = {}
+        self._old: dict[str, Claim] = {}
         """Jobs that were seen before the last look."""
-        self._waited: dict[str, Hold] = {}
+        self._waited: dict[str, Claim] = {}
         """Jobs that waited in our line at the last look."""
         self._is_armed = self._is_looking = False
         self._waits_at = 0.0
 
-    def see(self, job_id: str, hold: Hold) -> None:
+    def see(self, job_id: str, hold: Claim) -> None:
         """Write the state of this job once more, with its next execution, if it is still here in a while."""
         if self._old.get(job_id) is not hold:
             self._new[job_id] = hold
@@ -175,7 +175,7 @@ class Stays:
         waited, self._waited = self._waited, {}
         if not self._core.pool.waiting or not self._held.has_others() or self._core.runs.is_stopping:
             return
-        back = list[tuple[Job, Hold, Attempt]]()
+        back = list[tuple[Job, Claim, Attempt]]()
         for job_id, hold in self._held.by_id.items():
             job = self._core.jobs.find(job_id)
             run = None if job is None else self._waiting(job, hold)
@@ -192,7 +192,7 @@ class Stays:
             if self._core.pool.active >= self._core.pool.capacity:
                 self.room.is_less()
 
-    def _waiting(self, job: Job, hold: Hold) -> Attempt | None:
+    def _waiting(self, job: Job, hold: Claim) -> Attempt | None:
         """Return the run of a job that waits in our line, if the job can leave without a trace."""
         if len(job.runs) != 1 or hold.due_us is None or job.id in self._held.strays or job.id in self._held.leaving:
             return None
@@ -208,7 +208,7 @@ class Stays:
         """Return whether the others cannot run it either: its units are lent to the node that wants them most."""
         return any(self._core.pool.is_lent(name) for name, _ in run.needs)
 
-    def _give_back(self, job: Job, hold: Hold, run: Attempt) -> None:
+    def _give_back(self, job: Job, hold: Claim, run: Attempt) -> None:
         del self._held.by_id[job.id]
         self._held.strays[job.id] = hold
         hold.planned = (run.due_us, job.schedule_text or "")

@@ -37,7 +37,7 @@ class GivenBack(Delivery):
 
 
 @define(eq=False)
-class Hold:
+class Claim:
     """A job that is here.
 
     `due_us`: the execution that it was taken for. None: it was added here. `taken_us`: the execution that is taken by
@@ -71,7 +71,7 @@ class Hold:
             self.delivery.done()
 
 
-class Held:
+class Claims:
     """The jobs that are here, by their ids: an Ownership. Changed on the loop; any thread may ask.
 
     `sharing`: of a store that others have, too.
@@ -84,10 +84,10 @@ class Held:
 
     def __init__(self, sharing: Sharing | None) -> None:
         self._sharing = sharing
-        self.by_id: dict[str, Hold] = {}
-        self.leaving: dict[str, Hold] = {}
+        self.by_id: dict[str, Claim] = {}
+        self.leaving: dict[str, Claim] = {}
         """Jobs whose release is on its way to the store."""
-        self.strays: dict[str, Hold] = {}
+        self.strays: dict[str, Claim] = {}
         """Executions that were taken without a job. The next batch releases them."""
 
     @property
@@ -138,7 +138,7 @@ class Held:
         """
         if not self.fits(where):
             return False
-        self.by_id.setdefault(id, Hold(starts_here=at_once))
+        self.by_id.setdefault(id, Claim(starts_here=at_once))
         return True
 
     def is_idle(self) -> bool:
@@ -163,7 +163,7 @@ class Held:
                 count += 1
         return count
 
-    def _all(self) -> list[Hold]:
+    def _all(self) -> list[Claim]:
         return [*self.by_id.values(), *self.leaving.values(), *self.strays.values()]
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - as above

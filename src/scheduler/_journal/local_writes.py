@@ -8,7 +8,7 @@ from ..stores import StoredState
 
 
 @define(eq=False)
-class Noted:
+class LocalWrites:
     """Rows that were on their way to the store when a reading began, or that change here before it ends.
 
     Some of them may be durable before it ends, and still be missing in its result.

@@ -1,4 +1,4 @@
-"""Belief: until when we rely on our lease. A run asks before it begins, and a call that cannot reach the store doubts.
+"""LeaseGuard: until when we rely on our lease. A run asks before it begins. A call that cannot reach the store doubts.
 
 The lease continues for a while after the last answer of the store. Meanwhile the others may bury us, because they hear
 the end of our session at once. What ends a session ends other connections, too. So a call that finds its connection
@@ -13,7 +13,7 @@ from threading import Event
 from ...stores import StoreError, StoreTakenOver
 
 
-class Belief:
+class LeaseGuard:
     """Our belief that no other node has our jobs. `now`: seconds that count while the machine sleeps too. Any thread.
 
     `until`: the end of the belief, by that clock. `hint`: set when the store should be asked soon. `doubts`: how often

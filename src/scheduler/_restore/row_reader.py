@@ -16,7 +16,7 @@ REMEMBERED: Final = 10_000
 """Warnings that are not repeated. After this many they begin again."""
 
 
-class Intake:
+class RowReader:
     def __init__(self) -> None:
         self._said: set[tuple[str, ...]] = set()
 

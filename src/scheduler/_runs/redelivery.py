@@ -49,7 +49,7 @@ class Starter(Protocol):
     ) -> None: ...
 
 
-class Owing:
+class Redelivery:
     """The owed ticks of one scheduler's jobs."""
 
     def __init__(self, runs: Starter, starts: Starts, journal: Journal) -> None:

@@ -19,7 +19,7 @@ from ..._loop import Core
 from ...queues import Place, Position, Standing, Tick, delay_of
 from ...stores import SCHEDULED, Execution
 from .dispatch import Dispatch
-from .fitting import Wheres
+from .routing import Wheres
 
 EVERY: Final = 5.0
 """Seconds between looks for overdue executions."""
@@ -35,7 +35,7 @@ FIRST: Final = (-1, "")
 LONGEST_DELAY: Final = 2**32 - 1
 
 
-class Looking:
+class OverdueScan:
     """The looks of one scheduler at its queue. On the loop; the store and the queue are asked in their lines."""
 
     def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
@@ -52,9 +52,9 @@ class Looking:
         """
         before_us, after = self._now_us() - OVERDUE, self._after
         executions = self._dispatch.executions
-        with self._dispatch.puts.reading():
+        with self._dispatch.publisher.reading():
             waiting = partial(executions.waiting, SCHEDULED, before_us=before_us, after=after, limit=AT_ONCE)
-            rows, wheres = await in_turn(self._store_line, partial(self._dispatch.fitting.read, waiting))
+            rows, wheres = await in_turn(self._store_line, partial(self._dispatch.routing.read, waiting))
             self._after = (rows[-1].due_us, rows[-1].job_id) if len(rows) == AT_ONCE else FIRST
             if rows:
                 await self.look(rows, wheres)
@@ -63,10 +63,10 @@ class Looking:
         """Look for scheduled executions, and put wrong ones again.
 
         An execution is wrong if it will come out late, or only to nodes without its labels. Raises QueueUnavailable.
-        Call it inside `Puts.reading`.
+        Call it inside `Publisher.reading`.
         """
         places = [
-            (self._dispatch.fitting.tick(row, wheres), Place(row.instance, row.number))
+            (self._dispatch.routing.tick(row, wheres), Place(row.instance, row.number))
             for row in rows
             if row.instance is not None and row.number is not None
         ]
@@ -80,7 +80,7 @@ class Looking:
             or _is_late(tick, position, now_us)
             or (position.is_astray and position.standing is not Standing.RESERVED)
         ]
-        self._dispatch.missing += self._dispatch.puts.put(wrong)
+        self._dispatch.missing += self._dispatch.publisher.put(wrong)
 
     def _now_us(self) -> int:
         return self._core.timeline.us(self._core.monotonic(), steady=False)

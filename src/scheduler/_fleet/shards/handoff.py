@@ -27,8 +27,8 @@ from ..._journal import stays_due
 from ..._loop import Core
 from ..._restore import let_go_of
 from ...stores import Rightful, Sharing, StoreUnavailable
+from .handoff_plan import MOST_SHARDS, HandoffPlan
 from .moves import Moves
-from .portions import MOST_SHARDS, Portions
 
 logger = getLogger(__name__)
 
@@ -48,7 +48,7 @@ SLICE: Final = 100
 NEVER: Final = sys.maxsize
 
 
-class Departures:
+class Handoff:
     """The departures of one scheduler's shards. `turns`: how many turns of the lease have begun."""
 
     def __init__(self, sharing: Sharing, moves: Moves, core: Core, turns: Callable[[], int]) -> None:
@@ -56,7 +56,7 @@ class Departures:
         self._moves = moves
         self._core = core
         self._turns = turns
-        self._portions = Portions(core.journal.is_durable, self._goes_along)
+        self._handoff_plan = HandoffPlan(core.journal.is_durable, self._goes_along)
         self.given: dict[int, int] = {}
         """Shards that were handed on, and the turn of the lease that may not have seen it."""
         self._leaving: dict[int, list[str]] = {}
@@ -72,7 +72,7 @@ class Departures:
     def let_go(self) -> None:
         """Stop handing on: all shards are others'."""
         self.given, self._leaving, self._newest = {}, {}, None
-        self._portions.give_up()
+        self._handoff_plan.give_up()
         self._leave_ticks(())
 
     async def hand_on(
@@ -86,18 +86,18 @@ class Departures:
         if not wanted:
             if self._leaving:
                 self._leaving, self._newest = {}, None
-                self._portions.give_up()
+                self._handoff_plan.give_up()
                 self._leave_ticks(())
             return None
         await self._look_for_jobs(wanted)
         began = self._core.monotonic()
         if at_once:
-            ready = self._portions.all_idle(wanted, self._jobs_in)
+            ready = self._handoff_plan.all_idle(wanted, self._jobs_in)
         else:
-            ready = self._portions.next(wanted, self._jobs_in, began, givers, commit_s=commit_s)
+            ready = self._handoff_plan.next(wanted, self._jobs_in, began, givers, commit_s=commit_s)
         self._withhold()
         if not ready:
-            return PAUSE if len(wanted) > MOST_SHARDS or self._portions.are_withheld else WHOSE_JOBS_RUN
+            return PAUSE if len(wanted) > MOST_SHARDS or self._handoff_plan.are_withheld else WHOSE_JOBS_RUN
         for shard, jobs in ready.items():
             self._leave(shard, jobs)
         await self._give(list(ready), wanted)
@@ -130,13 +130,13 @@ class Departures:
 
     def _withhold(self) -> None:
         """Leave ticks that are withheld now, but not for longer if the store makes us wait."""
-        self._leave_ticks(self._portions.withheld())
-        if self._portions.are_withheld:
+        self._leave_ticks(self._handoff_plan.withheld())
+        if self._handoff_plan.are_withheld:
             with suppress(LifecycleError):  # the queue has stopped
-                self._core.queue.push(self._portions.until, self._look_at_withheld)
+                self._core.queue.push(self._handoff_plan.until, self._look_at_withheld)
 
     def _look_at_withheld(self) -> None:
-        if self._core.monotonic() >= self._portions.until:
+        if self._core.monotonic() >= self._handoff_plan.until:
             self._leave_ticks(())
 
     def _leave_ticks(self, of: Iterable[Job]) -> None:
@@ -144,8 +144,8 @@ class Departures:
         again.
         """
         jobs = frozenset(of)
-        self._core.trust.withhold(jobs)
-        self._core.runs.marks.let_stay(lambda job: job in jobs and self._portions.is_idle(job))
+        self._core.clock_guard.withhold(jobs)
+        self._core.runs.marks.let_stay(lambda job: job in jobs and self._handoff_plan.is_idle(job))
 
     def _goes_along(self, job: Job) -> bool:
         """Return whether the runs and ticks of a job may go with it: its state tells the next owner.

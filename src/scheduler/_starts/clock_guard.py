@@ -1,4 +1,4 @@
-"""Trust: whether stored jobs start here. In a store that nodes share, the store's clock decides too.
+"""ClockGuard: whether stored jobs start here. In a store that nodes share, the store's clock decides too.
 
 A clock that was set is followed only once the store's clock agrees. Until then time goes on as if the clock had not
 been set. A tick that is due while the clock is not trusted is left in place, without a record. Another node starts it
@@ -25,7 +25,7 @@ from .starts import Starts
 logger = getLogger(__name__)
 
 
-class Trust:
+class ClockGuard:
     """The trust in one scheduler's clock. It is full before `watch`."""
 
     def __init__(self, starts: Starts, listeners: Listeners) -> None:
