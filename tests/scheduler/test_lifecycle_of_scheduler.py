@@ -229,10 +229,10 @@ async def test_leaving_async_with_waits_for_what_runs(clock, events):
 @pytest.mark.parametrize(
     ("length", "is_deaf", "outcome", "ends"),
     [
-        (2, False, Outcome.SUCCEEDED, 3),
-        (100, False, Outcome.CANCELLED, 6),
-        (2, True, Outcome.SUCCEEDED, 3),
-        (100, True, Outcome.CANCELLED, 11),
+        (2, False, Outcome.SUCCEEDED, {3}),
+        (100, False, Outcome.CANCELLED, {6}),
+        (2, True, Outcome.SUCCEEDED, {3}),
+        (100, True, Outcome.CANCELLED, {11, 101}),  # trio waits for the task that was given up, asyncio does not
     ],
 )
 async def test_leaving_async_with_lets_time_pass_that_is_moved_by_hand(length, is_deaf, outcome, ends, events):
@@ -248,7 +248,7 @@ async def test_leaving_async_with_lets_time_pass_that_is_moved_by_hand(length, i
         s.add(work, EVERY_SECOND)
         await clock.travel(1)
     assert events.outcomes() == [outcome]
-    assert since_start(events[-1].at) == pytest.approx(ends)
+    assert round(since_start(events[-1].at), 6) in ends
     assert len(events.of(RunAbandoned)) == (is_deaf and length > 10)
 
 

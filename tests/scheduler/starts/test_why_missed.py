@@ -35,8 +35,8 @@ def test_no_other_file_gives_a_reason():
     giving = {each.relative_to(SOURCE).as_posix(): found for each in others if (found := named_in(each))}
     assert giving == {
         "_jobs/asked.py": {"STOPPED"},
-        "_memory/rejoining.py": {"STOPPED"},
-        "_memory/requests.py": {"STOPPED", "REMOVED"},
+        "_fleet/answers.py": {"STOPPED", "REMOVED"},
+        "_fleet/rejoining.py": {"STOPPED"},
     }
 
 
