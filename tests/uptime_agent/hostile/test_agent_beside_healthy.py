@@ -1,4 +1,4 @@
-"""Hostile inputs over each boundary of an agent, next to fifty healthy targets. `.ci/run` gives 10,000 of each."""
+"""Hostile inputs over each boundary of an agent, next to fifty healthy targets. `dev.py beside` gives 10,000."""
 
 import json
 import subprocess
