@@ -54,7 +54,7 @@ class Marks:
         self._are_ours: Callable[[], bool] | None = None
         self._in_doubt: list[Attempt] = []
         """Runs with room and marks whose jobs may be another node's."""
-        self._long_claims: Callable[[Job], bool] = _none_stays
+        self._stays: Callable[[Job], bool] = _none_stays
         self._staying: list[Attempt] = []
         """Runs that have found room in this turn, and hand it back."""
 
@@ -95,14 +95,14 @@ class Marks:
 
     def let_stay(self, stays: Callable[[Job], bool]) -> None:
         """Mark no waiting run of a job while `stays` says that it is about to go to another node."""
-        self._long_claims = stays
+        self._stays = stays
         back = [run for run in self._aside if not run.is_held and not stays(run.job)]
         self._aside.difference_update(back)
         self._submit(back)
 
     def mark(self, run: Attempt) -> bool:
         """Have the mark of a run with room committed. False: the run begins without it."""
-        if self._long_claims(run.job):
+        if self._stays(run.job):
             if not self._staying:
                 self._queue.push(AT_ONCE, self._hand_back_room)
             self._staying.append(run)
@@ -276,7 +276,7 @@ class Marks:
     def _hand_back_room(self) -> None:
         staying, self._staying = self._staying, []
         self._hand_back(staying)
-        self.let_stay(self._long_claims)  # it may be over already
+        self.let_stay(self._stays)  # it may be over already
 
     def _step_aside(self) -> None:
         held, self._held = self._held, []

@@ -132,7 +132,7 @@ async def test_of_overlapping_runs_nothing_is_left(clock, overlap):
 async def test_of_a_removed_job_nothing_is_left(clock, state):
     """The heap, the lines and the lists hold nothing of it, though others go on."""
     tasks = Tasks(clock)
-    task = tasks.fails if state == "about to be tried again" else tasks.long_claims
+    task = tasks.fails if state == "about to be tried again" else tasks.stays
     again = Retry.constant("1h", past_next_start=True)
     options = {"limit": 5} if state == "waiting for room" else {}
     async with Scheduler(clock=clock, **options) as s:

@@ -135,9 +135,9 @@ async def test_a_row_that_makes_no_sense_runs_once_somebody_has_mended_it(world)
     ("part", "method"),
     [
         ("_core.jobs", "find"),
-        ("_fitting", "is_for_us"),
+        ("_routing", "is_for_us"),
         ("_held", "fits"),
-        ("_intake", "state"),
+        ("_row_reader", "state"),
         ("_reconciler", "take_over"),
     ],
 )

@@ -99,7 +99,7 @@ def test_an_agent_whose_joining_was_lost_joins_again(story):
             asked(call)
     story.lost.open(0, no_hint)
     assert story.lost.epoch > before
-    for store in (story.long_claims, story.lost, other):
+    for store in (story.stays, story.lost, other):
         asked(store.sharing.renew)
         asked(lambda store=store: store.commit(Batch()))
         store.close()
