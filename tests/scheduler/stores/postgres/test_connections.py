@@ -260,7 +260,7 @@ def test_hints_are_heard_over_any_descriptor(agent, by_hand, monkeypatch):
     """A server of many checks has more than 1,023 of them, and no more are known to `select`."""
     store, hints, connect = agent(), threading.Semaphore(0), PostgresStore.connect
     wait_until(lambda: store.beside._connection is not None)
-    with ExitStack() as many:
+    with ExitStack() as many, monkeypatch.context() as until_then:
         for _ in range(1_100):
             many.enter_context(open("/dev/null"))  # noqa: PTH123 - a descriptor is all that is wanted
 
@@ -268,7 +268,7 @@ def test_hints_are_heard_over_any_descriptor(agent, by_hand, monkeypatch):
             many.enter_context(open("/dev/null"))  # noqa: PTH123 - it has the number that was free
             return connect(self, **options)
 
-        monkeypatch.setattr(PostgresStore, "connect", high)
+        until_then.setattr(PostgresStore, "connect", high)
         store.beside._connection.close()
         store.beside.ask((sql.SQL("SELECT 1"), []))
         assert store.beside._connection.fileno() > 1_023
