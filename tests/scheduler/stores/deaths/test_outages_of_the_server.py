@@ -123,6 +123,7 @@ async def test_a_death_while_a_step_of_the_schema_goes_on_makes_nobody_resign():
                 since = boottime()
                 await until(lambda: all(is_held_up(node.store.sharing.last, since) for node in nodes))
             await until(lambda: all(len(node.store.sharing.last.peers) == 2 for node in nodes))
+            await until(lambda: any(node.events for node in nodes))  # the loop tells what the lease's thread has seen
             told = [event for node in nodes for event in node.events]
             assert {(type(event), event.agent) for event in told} == {(AgentLost, "dead")}
             for node in nodes:
