@@ -1,8 +1,6 @@
 """Quorum: which nodes check a target, and its status by their findings.
 
-Offers `Quorum`, the rule of one target, and the pure `chosen` and `decide`. Nodes exchange findings in a
-`VoteExchange`. `Duties` are what only one node does. Checks no target. Lives on the event loop; the store is asked in
-threads.
+Lives on the event loop; asks the store in threads.
 """
 
 from __future__ import annotations

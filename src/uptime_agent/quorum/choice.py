@@ -1,4 +1,4 @@
-"""The choice of the nodes that check a target, among fitting present nodes, by the rule of its quorum."""
+"""The nodes that check a target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .rule import Quorum
 
 
 def chosen(target: str, peers: Iterable[Peer], quorum: Quorum) -> tuple[Peer, ...]:
-    """Choose the nodes that check that target. First: the node that drew the most."""
+    """Choose the target's nodes. First: the node that drew the most."""
     fit = [peer for peer in peers if peer.left >= 0 and _is_fit(peer, quorum)]
     return chosen_of(target, fit, quorum.agents, quorum.apart)
 

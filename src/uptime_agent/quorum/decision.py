@@ -1,4 +1,4 @@
-"""The decision of a quorum: a target's status by the findings of nodes at one instant."""
+"""A target's status by its nodes' findings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from .rule import Quorum
 
 
 def decide(votes: Sequence[CheckResult], quorum: Quorum) -> tuple[Status, str | None]:
-    """Decide by the votes of all nodes that were asked, and say why it is not well. UNKNOWN: late, or not heard.
+    """Return the status by all asked nodes' votes, and why it is not up.
 
-    Down: enough nodes say so. Well: so few say otherwise that the target could not be down; if any node says down, it
-    is degraded. Otherwise, and if too few nodes are there, the status is unknown.
+    DOWN: enough votes. UP: the others are too few for that; DEGRADED if any is bad. Else UNKNOWN, like a missing vote.
     """
     asked = len(votes)
     if asked < quorum.least_of(asked) or not asked:

@@ -1,7 +1,6 @@
-"""Polls: the node that has a target collects the findings of the nodes that check it.
+"""Polls: the owner of a target collects its nodes' findings.
 
-No node calls a vote: all know when a target is due, and which nodes check it then. The node that has the target may be
-one of these.
+No node calls a vote: all know when a target is due, and where.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .vote_exchange import VoteExchange
 
 
 class Poll:
-    """The polls of one node. `view`: the present nodes; None: unknown."""
+    """One node's polls. `view` None: unknown."""
 
     def __init__(self, voting: Voting, view: Callable[[], View | None], clock: Clock) -> None:
         self._vote_exchange = VoteExchange(voting, self._epoch, clock)
@@ -27,16 +26,16 @@ class Poll:
         self._clock = clock
 
     async def run(self) -> None:
-        """Write our votes and read others until cancelled."""
+        """Exchange votes until cancelled."""
         await self._vote_exchange.run()
 
     def is_asked(self, name: str, quorum: Quorum) -> bool:
-        """Whether we are one of the nodes that check that target now."""
+        """Whether we check the target now."""
         view = self._view()
         return view is not None and view.me in {peer.epoch for peer in chosen(name, view.peers, quorum)}
 
     def cast(self, name: str, found: CheckResult) -> None:
-        """Vote with what the current run has found of that target."""
+        """Vote with the current run's finding."""
         self._vote_exchange.cast(name, _due_us(), found)
 
     def _epoch(self) -> int | None:
@@ -44,9 +43,9 @@ class Poll:
         return None if view is None else view.me
 
     async def results(self, name: str, quorum: Quorum, patience: float) -> Sequence[CheckResult]:
-        """Wait for the findings of the chosen nodes at the instant of the current run; return them by rank.
+        """Wait for the nodes' findings on the current run's instant, by rank.
 
-        `patience`: seconds after that instant. A node that has not voted then counts as unknown.
+        `patience`: seconds after that instant; then a missing vote is unknown.
         """
         view = self._view()
         asked = () if view is None else chosen(name, view.peers, quorum)
@@ -58,7 +57,7 @@ class Poll:
 
 
 def poll_of(store: Store | None, clock: Clock) -> Poll | None:
-    """Make the polls of a node. None: its store is not shared."""
+    """Make a node's polls. None: its store is not shared."""
     can = capabilities(store)
     sharing = can.sharing
     return None if can.voting is None or sharing is None else Poll(can.voting, lambda: sharing.last, clock)

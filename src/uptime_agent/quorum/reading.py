@@ -1,4 +1,4 @@
-"""Keys of a configuration about nodes that share checks, and about the quorum of a check."""
+"""Configuration of a fleet and of quorums."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ _KEYS: Final = dict.fromkeys(("where", "agents", "apart", "votes", "min_agents")
 
 @frozen(kw_only=True)
 class FleetPlan:
-    """The content of [fleet]: this node among those of its store. `name` None: its process and host.
-
-    `max_skew`: seconds by which its clock may be off.
-    """
+    """The content of [fleet]. `name` None: process and host. `max_skew`: seconds."""
 
     name: str | None = None
     labels: Mapping[str, str] = field(factory=dict)
@@ -36,7 +33,7 @@ class FleetPlan:
 
 
 def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
-    """Read [fleet]. Environment variables come first, so that machines can share the file."""
+    """Read [fleet]. Environment variables come first: machines can share the file."""
     name = section.take(
         "name",
         label,
@@ -67,7 +64,6 @@ def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
 
 
 def _from(environment: Mapping[str, str], variable: str, reader: Reader[T], section: Section, default: D) -> T | D:
-    """Read a variable; the default if unset. Unreadable ones are problems of the section."""
     if not environment.get(variable):
         return default
     try:
@@ -78,7 +74,7 @@ def _from(environment: Mapping[str, str], variable: str, reader: Reader[T], sect
 
 
 def read_quorum(section: Section) -> Quorum | None:
-    """Read which nodes check a target. None: the node that has it."""
+    """Read a check's quorum. None: its owner checks it."""
     default = Quorum()
     if not section.has_any(_KEYS):
         return None
@@ -126,7 +122,7 @@ def read_quorum(section: Section) -> Quorum | None:
 
 
 def check_shared(section: Section, *, is_shared: bool) -> None:
-    """Note what in a check needs several nodes, if there is one."""
+    """Complain of the first key that needs a fleet."""
     for key in _KEYS:
         if section.has(key) and not is_shared:
             section.complain(f"{key}: is for agents that share a store: add [fleet] to the file of each", key)
@@ -134,7 +130,6 @@ def check_shared(section: Section, *, is_shared: bool) -> None:
 
 
 def _agents(value: Any) -> int | None:
-    """Read how many nodes check a target; None: all fitting nodes."""
     if value == "all":
         return None
     try:

@@ -1,4 +1,4 @@
-"""Rules of quorum: which nodes check a target, and how many must find it down."""
+"""Rules of quorum."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from attrs import field, frozen
 
 @frozen(kw_only=True)
 class Quorum:
-    """A rule of quorum for one target.
+    """Which nodes check a target, and how many must find it down.
 
-    `where`: labels that a node must have. `agents`: how many of these nodes check it; None: each. `apart`: the label in
-    which they differ if possible. `votes`: how many must find it down; None: more than half. `least`: how many must be
-    there; None: the number of `votes`.
+    `where`: required labels. `agents`: how many nodes check it; None: each. `apart`: the label in which they differ if
+    possible. `votes` None: more than half. `least`: nodes that must be present; None: like `votes`.
     """
 
     where: Mapping[str, str] = field(factory=dict, hash=False)
@@ -23,13 +22,13 @@ class Quorum:
     least: int | None = None
 
     def votes_of(self, asked: int) -> int:
-        """How many of `asked` nodes must find it down: at most all of them."""
+        """How many of `asked` nodes must find it down."""
         wanted = asked if self.agents is None else self.agents
         votes = wanted // 2 + 1 if self.votes is None else self.votes
         return max(min(votes, asked), 1)
 
     def least_of(self, asked: int) -> int:
-        """How many nodes must be there when `asked` are asked now."""
+        """How many nodes must be present."""
         if self.least is not None:
             return self.least
         wanted = asked if self.agents is None else self.agents

@@ -1,8 +1,6 @@
-"""Ballots: findings of nodes at one instant, written to and read from their shared store.
+"""Ballots: findings of nodes at one instant, exchanged through their store.
 
-A vote waits until it is durable, and a deciding node waits for all votes. Meanwhile the store is asked several times a
-second, by one statement for all subjects; otherwise not at all. Lives on the loop; the store is asked in threads, one
-call at a time.
+While votes wait, one statement asks for all subjects. Lives on the loop; calls the store in threads, one at a time.
 """
 
 from __future__ import annotations
@@ -27,27 +25,25 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 LOOKS_EVERY: Final = 0.1
-"""Seconds between two looks for awaited votes."""
+"""Seconds."""
 
 PAUSE: Final = 1.0
-"""Seconds until a store that did not answer is asked again."""
+"""Seconds after a failure of the store."""
 
 KEPT: Final = 3_600
-"""Seconds for which votes stay in the store, unread after they were counted."""
+"""Seconds for which the store keeps votes."""
 
 MOST_WAITING: Final = 10_000
-"""Votes that wait while the store is away; beyond that the oldest go, which are no longer awaited."""
+"""Votes that wait for the store; beyond that the oldest go."""
 
 LONGEST_ERROR: Final = 300
 
 Asked = tuple[str, int]
-"""A subject, and the instant of its check, in UTC microseconds."""
+"""A subject, and its check's instant in UTC microseconds."""
 
 
 @define(eq=False)
 class _Count:
-    """Awaited votes of these nodes, by their epochs."""
-
     missing: set[int]
     found: dict[int, CheckResult] = field(factory=dict)
     is_full: anyio.Event = field(factory=anyio.Event)
@@ -61,7 +57,7 @@ class _Count:
 
 
 class VoteExchange:
-    """The ballots of one node. `epoch`: of its incarnation, which votes; None: it has none now."""
+    """One node's ballots. `epoch`: of its incarnation; None: it casts no vote."""
 
     def __init__(self, voting: Voting, epoch: Callable[[], int | None], clock: Clock) -> None:
         self._voting = voting
@@ -73,7 +69,7 @@ class VoteExchange:
         self._one_at_a_time = anyio.CapacityLimiter(1)
 
     def cast(self, subject: str, due_us: int, found: CheckResult) -> None:
-        """Write what we have found, soon."""
+        """Write our finding soon."""
         epoch = self._epoch()
         if epoch is None:
             return
@@ -84,7 +80,7 @@ class VoteExchange:
     async def collect(
         self, subject: str, due_us: int, epochs: Collection[int], within: float
     ) -> dict[int, CheckResult]:
-        """Wait until all these nodes have voted, or for `within` seconds. Return their findings."""
+        """Return the nodes' findings by epoch, after at most `within` seconds."""
         count = self._counts[subject, due_us] = _Count(set(epochs))
         self._wanted.set()
         try:
@@ -94,7 +90,7 @@ class VoteExchange:
         return count.found
 
     async def run(self) -> None:
-        """Write votes and look for others until cancelled."""
+        """Exchange votes until cancelled."""
         forgotten = self._clock.monotonic()
         while True:
             await self._wanted.wait()
@@ -127,7 +123,6 @@ class VoteExchange:
                     count.take(vote)
 
     async def _clock_or(self, event: anyio.Event, seconds: float) -> None:
-        """Wait for the event, for at most `seconds` of our clock."""
 
         async def end() -> None:
             await self._clock.sleep(seconds)
@@ -143,7 +138,7 @@ class VoteExchange:
 
 
 def said_of(found: CheckResult) -> str:
-    """Write a result as a vote, in JSON, without texts for later steps."""
+    """Write a vote in JSON."""
     values: dict[str, Any] = {"status": found.status.value}
     if found.latency is not None:
         values["latency"] = round(found.latency, 6)
@@ -153,7 +148,7 @@ def said_of(found: CheckResult) -> str:
 
 
 def result_of(said: str) -> CheckResult:
-    """The result of a vote. A vote that makes no sense, such as of another version, is unknown."""
+    """Read a vote. An unreadable one is unknown."""
     try:
         values = json.loads(said)
         latency, error = values.get("latency"), values.get("error")
