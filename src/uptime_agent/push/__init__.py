@@ -1,7 +1,6 @@
-"""Signals of push targets: their targets, their meaning, and the deadline of the next.
+"""Signals of push targets: taken by HTTP, judged and stored.
 
-Offers `Signals` and `push_server`, which takes signals by HTTP. `Signals` puts a signal into its target's inbox, sets
-the deadline and has it judged and stored. The check of a target judges them. Lives on the event loop.
+Lives on the event loop.
 """
 
 from __future__ import annotations

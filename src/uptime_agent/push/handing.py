@@ -1,9 +1,9 @@
-"""Signals for targets that other nodes of a fleet have: any node takes and passes them on through the store.
+"""Signals for other nodes' targets, passed on through the store.
 
-    a signal comes, and another node has its target -> a job at the place of the target, stored before OK is said
-    that node has the job, too                      -> the signal goes into the inbox; once it is judged the job ends
+    here            a job of the target, stored before OK is said
+    at its node     the job puts the signal into the inbox, and ends once it is judged
 
-If a node dies meanwhile, the next owner of the target tries the job again. Lives on the event loop.
+If that node dies, the next owner tries the job again. Lives on the event loop.
 """
 
 from __future__ import annotations
@@ -19,28 +19,26 @@ from scheduler import Retry, Scheduler
 from ..checks import Said, Signal
 
 TASK: Final = "signal"
-"""The name of the task that hands signals on, and the tag of its jobs."""
+"""Also the tag of its jobs."""
 
 LIMIT: Final = "signals"
-"""The limit of jobs that hand signals on. Each waits for a check of its target, so the limit is separate from that of
-checks.
-"""
+"""Separate from the limit of checks, as each job waits for a check."""
 
 MOST: Final = 8
 """Signals from other nodes that are judged at a time."""
 
 SOON: Final = 0.001
-"""Seconds after which a job that hands a signal on is due: a start must be in the future."""
+"""Seconds: a start must be in the future."""
 
 PRIORITY: Final = 6
 RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 Take = Callable[[str, Signal, str], Awaitable[None]]
-"""A call that takes a target's name, its signal and the peer, and returns once the signal is judged."""
+"""Takes a target's name, its signal and the peer; returns once the signal is judged."""
 
 
 class Handing:
-    """Hands signals on, and takes signals from other nodes. `now`: UTC seconds since 1970."""
+    """Passes signals on between nodes. `now`: UTC seconds since 1970."""
 
     def __init__(self, scheduler: Scheduler, take: Take, now: Callable[[], float]) -> None:
         self._scheduler = scheduler
@@ -49,7 +47,7 @@ class Handing:
         scheduler.register(TASK, self._run)
 
     def hand_on(self, name: str, signal: Signal, peer: str) -> None:
-        """Leave a signal to the node that has its target. A repetition before it was taken is the same job."""
+        """Leave a signal to its target's node. A repetition is the same job."""
         self._scheduler.add(
             TASK,
             At(datetime.fromtimestamp(self._now() + SOON, UTC)),
@@ -70,7 +68,6 @@ class Handing:
 
 
 def _id_of(name: str, signal: Signal) -> str:
-    """The id of a signal's job: equal for equal signals of the same run."""
     which = signal.at if signal.run is None else signal.run
     text = repr((name, signal.said.value, which, signal.code, signal.log))
     return f"{TASK}:{sha256(text.encode()).hexdigest()[:32]}"
@@ -84,7 +81,7 @@ def _values_of(signal: Signal) -> dict[str, Any]:
 
 
 def _signal_of(values: Mapping[str, Any]) -> Signal:
-    """The signal of a job. Raises ValueError, TypeError or KeyError if it makes no sense."""
+    """Raises ValueError, TypeError or KeyError if the values make no sense."""
     return Signal(
         said=Said(values["said"]),
         at=float(values["at"]),

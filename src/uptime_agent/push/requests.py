@@ -1,13 +1,11 @@
-"""Signals by HTTP: what a request to the push port says, and the same answer for all of them.
+"""Signals by HTTP.
 
     /push/TOKEN         it is well              /push/TOKEN/start    it has begun
     /push/TOKEN/fail    it is not               /push/TOKEN/log      a line for its history
     /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it: then its duration is known
 
-POST and PUT do the same. GET and HEAD count only where the configuration says so: browsers, crawlers and previews of
-links send them unasked. Otherwise they are a line in the history, which says why they do not count. The beginning of a
-body is kept with the signal. The answer comes once the signal is stored with its consequences. After OK the sender need
-not repeat it, whatever happens to us. Known and unknown tokens are answered alike, so that tokens cannot be guessed.
+POST and PUT do the same. GET and HEAD count only if configured, as browsers and crawlers send them unasked. OK means
+that the signal and its consequences are stored. Unknown tokens are answered like known ones: none can be guessed.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from ..checks import Said, Signal, log_of
 from ..web import Answer, Request, send_again
 
 STEP: Final = 0.05
-"""Seconds: an answer leaves at a multiple of them after its request."""
+"""Seconds: answers leave at multiples of them."""
 
 _POSTS: Final = frozenset({"POST", "PUT"})
 _GETS: Final = frozenset({"GET", "HEAD"})
@@ -37,27 +35,25 @@ _NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POS
 NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
 
 Take = Callable[[str, Signal, str], Awaitable[bool]]
-"""A call that takes a token, its signal and the peer. Returns once the signal is stored: whether a target has that
-token. Raises NotKept.
-"""
+"""Takes a token, its signal and the peer; returns once it is stored. False: unknown token. Raises NotKept."""
 
 
 class NotKept(Exception):
-    """A signal could not be stored. Its sender should send it again."""
+    """A signal could not be stored; its sender should repeat it."""
 
 
 class PushRequests:
-    """The requests to the push port. `take` is awaited with each signal. `takes_get`: whether a GET is a signal."""
+    """Requests to the push port. `takes_get`: whether a GET is a signal."""
 
     def __init__(self, clock: Clock, take: Take, *, takes_get: bool = False) -> None:
         self._clock = clock
         self._take = take
         self._takes_get = takes_get
         self._took = 0.0
-        """Seconds that a target's last signal took."""
+        """Seconds of the last known token's signal."""
 
     async def answer(self, request: Request, peer: str) -> Answer:
-        """Take the signal of a request, and answer it."""
+        """Take and answer a request's signal."""
         path, _, query = request.target.partition("?")
         found = _PATH.fullmatch(path)
         said, code = (None, None) if found is None else _said(found[2])
@@ -80,9 +76,7 @@ class PushRequests:
         return answer
 
     async def _wait(self, began: float, *, is_ours: bool) -> None:
-        """Wait until an answer may leave, so that its time does not show whether a target has the token. An unknown
-        token takes as long as a target's last signal, and all times are rounded up.
-        """
+        """Delay the answer, so that its time does not tell whether a token is known."""
         took = self._clock.monotonic() - began
         if is_ours:
             self._took = took

@@ -1,7 +1,6 @@
-"""Signals find their targets by tokens, move deadlines, and are judged and stored before the sender hears OK.
+"""Signals find their targets, move deadlines, and are judged and stored before OK.
 
-A signal counts at once, in memory: its target is not silent. While the store fails, the sender gets 503, as this
-process might lose the signal. It is judged all the same, and stored later, whether or not it is sent again.
+While the store fails the sender gets 503. The signal counts in memory all the same, and is stored later.
 """
 
 from __future__ import annotations
@@ -41,34 +40,32 @@ from .handing import Handing
 from .requests import NotKept, PushRequests, Take
 
 MOST_STRANGERS: Final = 20
-"""Unknown tokens that are told; later ones are not."""
+"""Unknown tokens that are reported."""
 
 AT_ONCE_S: Final = 0.25
-"""Seconds in which a healthy store keeps a signal. After that it is asked whether it is there."""
+"""A healthy store keeps a signal in this time. Then it is asked whether it is there."""
 
 ANSWER_S: Final = 0.25
-"""Seconds for the answer. After that the store counts as away."""
+"""Then the store counts as away."""
 
 STORED_WITHIN_S: Final = 2.0
-"""Seconds in which a slow store keeps a signal. After that its sender must send it again."""
+"""For a slow store. Then the sender must repeat the signal."""
 
 NO_STORE: Final = "not stored yet, because the store of this agent does not work"
 
 
 @frozen
 class _Heard:
-    """A signal in its target's inbox, or taken out already."""
-
     name: str
     inbox: Inbox
     signal: Signal
 
 
 class Signals:
-    """All targets that report to us. A token is looked up by its hash: no comparison tells how much of it is right.
+    """All push targets. Tokens are looked up by hash: no comparison tells how much is right.
 
-    `say` gets the first signals with unknown tokens, of which their senders hear nothing. `now`: UTC seconds since
-    1970. `peers`: is told the senders of known signals, and says whether signals may be lost.
+    `say` hears of unknown tokens. `now`: UTC seconds since 1970. `peers`: learns known senders, and says whether
+    signals may be lost.
     """
 
     def __init__(
@@ -81,17 +78,16 @@ class Signals:
         self._targets: dict[bytes, Target] = {}
         self._by_name: dict[str, tuple[Target, PushCheck]] = {}
         self._asked: dict[str, AskedRun] = {}
-        """The run that empties a target's inbox, until it ends."""
+        """Runs that empty targets' inboxes."""
         self._strangers: set[bytes] = set()
         self._is_store_down = False
         self._waiting = set[anyio.CancelScope]()
-        """Scopes of signals that wait for the store."""
         self._is_store_silent = False
-        """Whether the store did not answer, and has stored nothing since. It is not asked again before it has."""
+        """Then the store is not asked until it stores something."""
         self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:
-        """Know these targets and no others. Unchanged ones keep their inboxes."""
+        """Know these targets and no others. An unchanged one keeps its inbox."""
         before, self._targets, self._by_name = self._by_name, {}, {}
         for each in targets:
             if each.is_enabled and isinstance(each.check, PushCheck):
@@ -103,12 +99,13 @@ class Signals:
         self._asked = {name: asked for name, asked in self._asked.items() if name in self._by_name}
 
     def server(self, clock: Clock, *, takes_get: bool) -> Server:
-        """Make the server for them."""
+        """Make the push port's server."""
         return push_server(clock, self.take, self._peers, self._say, takes_get=takes_get)
 
     def plan(self) -> None:
-        """Give each of our targets without a deadline its first one, after the store was read. Another node's deadlines
-        are unknown here, and would be moved.
+        """Set first deadlines of our targets, once the store was read.
+
+        Other nodes' deadlines are unknown here, and stay.
         """
         now = datetime.fromtimestamp(self._now(), UTC)
         for name, (target, check) in self._by_name.items():
@@ -118,10 +115,9 @@ class Signals:
                     self._wait_for(target, check, now)
 
     def listen(self, event: RunMissed | RunEnded | StoreDown | StoreUp) -> None:
-        """Take the scheduler's events: a missed deadline, a run that emptied an inbox, or the store's state.
+        """Take a missed deadline, a run's end, or the store's state.
 
-        A deadline is no silence if it passed during a pause, or while signals could not come in. The target then has
-        until the next one.
+        A deadline that passed during a pause, or while no signals could come in, is no silence.
         """
         if isinstance(event, (StoreDown, StoreUp)):
             self._is_store_down = isinstance(event, StoreDown)
@@ -140,7 +136,6 @@ class Signals:
             self._wait_for(target, check, now)
 
     def _run_ended(self, run: RunEnded, inbox: Inbox) -> None:
-        """Ask for another run if signals have come since the ended one emptied the inbox."""
         asked = self._asked.get(run.job_id)
         if asked is not None and asked.due_us == round(run.due.timestamp() * 1e6):
             del self._asked[run.job_id]
@@ -151,7 +146,6 @@ class Signals:
                 self._ask(run.job_id)
 
     def _wait_for(self, target: Target, check: PushCheck, now: datetime) -> None:
-        """Give a target until its first deadline after `now`."""
         deadline = first_deadline(target.schedule, check.grace, now)
         if deadline is not None:
             with suppress(JobNotFound, AlreadyStopped):
@@ -159,11 +153,9 @@ class Signals:
                 check.inbox.expect(deadline)
 
     async def take(self, token: str, signal: Signal, peer: str) -> bool:
-        """Take a signal: its target is judged now, and at its next deadline. Return once both are stored, and whether
-        there is such a target.
+        """Return once a signal is judged and stored. False: unknown token, after the same wait.
 
-        An unknown token changes nothing, and waits for the store all the same. Raises NotKept if the agent stops or its
-        store does not answer in time; the signal counts nevertheless.
+        Raises NotKept if the agent stops or its store is late; the signal counts nevertheless.
         """
         digest = _digest(token)
         target = self._targets.get(digest)
@@ -185,10 +177,7 @@ class Signals:
         raise NotKept(NO_STORE)
 
     async def _is_stored(self, heard: _Heard | None) -> bool:
-        """Wait until a signal was judged and stored. A slow store may take longer than an absent one.
-
-        Raises the errors of `_judged`, and StoreError.
-        """
+        """Wait for the store: longer for a slow one than for an absent one."""
         if await self._is_stored_within(heard, AT_ONCE_S):
             return True
         return await self._has_store() and await self._is_stored_within(heard, STORED_WITHIN_S - AT_ONCE_S)
@@ -208,7 +197,6 @@ class Signals:
         return False
 
     async def _has_store(self) -> bool:
-        """Whether the store answers a question."""
         if self._is_store_down or self._is_store_silent:
             return False
         with anyio.move_on_after(ANSWER_S):
@@ -218,7 +206,7 @@ class Signals:
         return False
 
     async def _take_handed(self, name: str, signal: Signal, peer: str) -> None:
-        """Take a signal from another node. Raises NotKept if its target is not ours now."""
+        """Raises NotKept if the target is not ours now."""
         if name not in self._by_name:  # the configuration has changed
             return
         if not self._scheduler.get(name).is_ours:
@@ -227,8 +215,9 @@ class Signals:
         await self._judged(self._hear(name, signal, peer))
 
     def _hear(self, name: str, signal: Signal, peer: str) -> _Heard | None:
-        """Put a signal into its target's inbox, move the deadline, and have a run empty the inbox. None: another node
-        has the target, and gets the signal. None also if the target is paused: its signals only move the deadline.
+        """Put a signal into its inbox, move the deadline, have a run judge it.
+
+        None: another node gets it, or its target is paused.
         """
         target, check = self._by_name[name]
         job = self._scheduler.get(name)
@@ -247,7 +236,7 @@ class Signals:
         return _Heard(name, check.inbox, signal)
 
     async def _judged(self, heard: _Heard | None) -> None:
-        """Return once a signal was judged, if it is ours. Raises NotKept if its target is not checked."""
+        """Raises NotKept if the target is not checked."""
         for _ in range(2):  # a run that goes on may have emptied the inbox before; the next one has not
             if heard is not None and heard.inbox.holds(heard.signal):
                 answer = await self._ask(heard.name)
@@ -257,7 +246,7 @@ class Signals:
                     raise NotKept("not stored, because its target is not checked now")
 
     def _ask(self, name: str) -> AskedRun:
-        """The run that empties an inbox: one at a time, as a second would find nothing."""
+        """One run at a time: a second would find nothing."""
         asked = self._asked.get(name)
         if asked is None or asked.is_done:
             asked = self._asked[name] = self._scheduler.get(name).run_now()
@@ -270,10 +259,7 @@ class Signals:
 
 
 def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime | None:
-    """The deadline of the next signal. A run that has started must end within the grace.
-
-    None: this signal sets no deadline.
-    """
+    """The next signal's deadline; None: unchanged. A started run must end within `grace` seconds."""
     at = datetime.fromtimestamp(signal.at, UTC)
     match signal.said:
         case Said.LOG:
@@ -285,7 +271,7 @@ def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime
 
 
 def first_deadline(schedule: Schedule, grace: float, now: datetime) -> datetime | None:
-    """The deadline of a first signal that was not awaited before `now`. None: its schedule is over."""
+    """The first deadline from `now` on. None: the schedule is over."""
     interval = getattr(schedule, "interval", None)
     expected = now + interval if isinstance(interval, timedelta) else schedule.next(now)
     return None if expected is None else expected + timedelta(seconds=grace)
@@ -298,6 +284,6 @@ def _digest(token: str) -> bytes:
 def push_server(
     clock: Clock, take: Take, peers: Peers, say: Callable[[str], None], *, takes_get: bool = False
 ) -> Server:
-    """Make the server of the push port. `take` is awaited with each signal. `say` is told when signals may be lost."""
+    """Make the push port's server. `say` hears when signals may be lost."""
     requests = PushRequests(clock, take, takes_get=takes_get)
     return Server(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")
