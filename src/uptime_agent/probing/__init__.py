@@ -1,8 +1,6 @@
-"""Probing in an application: the servers of a configuration, while the agent runs and on request.
+"""Probing the configured servers.
 
-Offers `Probing`, whose fleet follows the configuration, `server_of`, and texts about a server and its metrics. Knows no
-query and no file. Lives on the event loop. The probes are imported only when there is a server: they take as long as
-all checks.
+Lives on the event loop. Imports the probes only for a server: they take as long as all checks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The explanation of a target: for each probe, which scope gives which value. As a table or as JSON."""
+"""Which scope gives each value of a target's probes."""
 
 # ruff: noqa: PLC0415 - see the face
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..postgres import Origin, PostgresTarget
 
 NAMES: Final = {"is_enabled": "on", "every": "interval", "timeout": "timeout", "retention": "retention"}
-"""Values of a probe by their names in a file."""
+"""Names of values in a file."""
 BUILT_IN: Final = "built-in"
 _PROBE: Final = 15
 _VALUE: Final = 6
@@ -26,7 +26,7 @@ _CELL: Final = 15
 
 
 def explained(target: PostgresTarget, config: Config) -> Iterator[str]:
-    """Yield the lines of a table of 80 columns."""
+    """Yield a table of 80 columns."""
     around = ", ".join(layer.scope for layer in target.layers)
     yield printable(f"{target.name} ({target.server}), scopes from the innermost out: {around}, built-in")
     if not target.is_enabled:
@@ -38,7 +38,7 @@ def explained(target: PostgresTarget, config: Config) -> Iterator[str]:
 
 
 def explained_in_json(target: PostgresTarget, config: Config) -> Iterator[str]:
-    """Yield an object for each probe, one per line. Times are in seconds."""
+    """Yield an object for each probe. Times are in seconds."""
     for name, found in _all(target, config).items():
         values = {NAMES[key]: {"value": found[key].value, "scope": found[key].scope} for key in NAMES}
         yield json.dumps({"target": target.name, "probe": name, **values})
@@ -64,7 +64,6 @@ def _cell(key: str, origin: Origin) -> str:
 
 
 def _kind(scope: str) -> str:
-    """Return a scope without its name: "group" for "group eu"."""
     return scope.split(" ", 1)[0]
 
 

@@ -1,4 +1,4 @@
-"""The fleet of a configuration: made for its first server, and updated with each configuration."""
+"""The probing of a configuration: its fleet follows each change."""
 
 # ruff: noqa: PLC0415 - see the face
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def server_of(config: Config, name: str) -> PostgresTarget:
-    """Return the server of that name, of the file or of its tables, which are read for it. Blocks.
+    """Return a server of the file, or of its tables, which are read. Blocks.
 
-    Raises LookupError with the known names; TablesUnread.
+    Raises LookupError; TablesUnread.
     """
     servers = config.postgres
     if config.tables is not None and name not in {each.name for each in servers}:
@@ -46,16 +46,16 @@ def server_of(config: Config, name: str) -> PostgresTarget:
 
 
 def in_words(changes: Changes[str]) -> str:
-    """Say what has changed, with some names."""
+    """Name what has changed."""
     kinds = (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
     return ", ".join(f"{len(names):,} {what} ({wording.some(names)})" for what, names in kinds if names)
 
 
 class Probing:
-    """The present servers: of the file, and of the tables that it names.
+    """The servers of the file and of its tables.
 
-    `resized` is called when `places` has changed, `learn` with passwords, `say` with news of tables. `duties`: which
-    servers are ours to probe in a fleet; None: all.
+    `resized` hears of changed `places`, `learn` of passwords, `say` of tables. `duties`: this node's servers; None:
+    all.
     """
 
     def __init__(
@@ -81,7 +81,6 @@ class Probing:
         self._learn = learn
         self._say = say
         self._found: Found | None = None
-        """The content of the tables; None: none known."""
         self._following: anyio.CancelScope | None = None
         self._following_duties: anyio.CancelScope | None = None
         self._is_unread = False
@@ -92,22 +91,22 @@ class Probing:
 
     @property
     def places(self) -> int:
-        """The number of tasks for its jobs: one for each probe, so that no check waits for one."""
+        """One task for each probe, so that no check waits for one."""
         return 0 if self._fleet is None else len(self._fleet.members) * len(self._fleet.probes)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a probe, or the tables, have failed."""
+        """Whether a probe has failed, or tables were unread."""
         members = () if self._fleet is None else self._fleet.members.values()
         return self._is_unread or any(each.has_failed for each in members)
 
     def summaries(self) -> list[str]:
-        """Say in a line for each server what became of its probes."""
+        """Say for each server how its probes ended."""
         return [] if self._fleet is None else [each.summary() for each in self._fleet.members.values()]
 
     @property
     def report(self) -> Drained | None:
-        """The result for metrics that were unstored at the end; None: there are none, or it is unknown."""
+        """What became of metrics that were unstored at the end. None: unknown, or none."""
         return None if self._fleet is None else self._fleet.report
 
     @asynccontextmanager
@@ -130,7 +129,7 @@ class Probing:
             self._leave_tables()
 
     async def follow(self, config: Config) -> Changes[str] | None:
-        """Probe the servers of this configuration. Returns the changes; None: there never was a server."""
+        """Probe this configuration's servers. Return the changes; None: there never was a server."""
         before, self._config = self._config.tables, config
         if config.tables != before:
             self._leave_tables()
@@ -141,19 +140,17 @@ class Probing:
 
     @property
     def _servers(self) -> tuple[PostgresTarget, ...]:
-        """The servers that are probed here now."""
         return tuple(each for each in self._all_servers if self._duties is None or self._duties.is_ours(_duty(each)))
 
     @property
     def _all_servers(self) -> tuple[PostgresTarget, ...]:
-        """All servers now. Of two with one name that of the file counts."""
+        """The file comes before a table with the same name."""
         own = self._config.postgres
         names = {each.name for each in own}
         of_tables = () if self._found is None else self._found.targets(self._config.probes)
         return (*own, *(each for each in of_tables if each.name not in names))
 
     async def _act(self) -> Changes[str] | None:
-        """Have the fleet follow; None: there never was one."""
         servers = self._servers
         if self._fleet is None and not servers:
             return None
@@ -196,7 +193,6 @@ class Probing:
             self._say(f"{self._config.tables}: {in_words(changes)}")
 
     async def _follow_duties(self, duties: Duties) -> None:
-        """Begin to probe what is ours now, and stop what another node has."""
         probed: list[str] = []
         with anyio.CancelScope() as self._following_duties:
             while True:

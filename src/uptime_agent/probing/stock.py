@@ -1,6 +1,6 @@
-"""The stock of metrics: the stored amounts, and the samples of a probe, as tables or as JSON.
+"""Stored metrics, as tables or as JSON.
 
-Counters are shown as rates from the sample before, never across a reset: see postgres/storage/rates.py.
+Counters are rates, never across a reset: see postgres/storage/rates.py.
 """
 
 # ruff: noqa: PLC0415 - see the face
@@ -23,12 +23,12 @@ MOST_SAMPLES: Final = 2_000
 WIDTH: Final = 80
 _GAP: Final = "  "
 _WIDEST: Final = 32
-"""Cells of one column; longer texts are cut."""
+"""Characters of a cell."""
 
 
 @frozen
 class Found:
-    """A row of a sample. `rates`: growth of its counters per second, by column; None where unknown."""
+    """A row of a sample. `rates`: growth per second; None: unknown."""
 
     sample: StoredSample
     values: Mapping[str, Any]
@@ -36,12 +36,12 @@ class Found:
 
 
 def stock(store: ReadableStore, target: str | None) -> list[Stock]:
-    """Return what is stored, of one target or of all. Raises StoreUnavailable."""
+    """Return the stored amounts. Raises StoreUnavailable."""
     return [each for each in store.stock() if target in {None, each.target}]
 
 
 def stock_lines(found: Sequence[Stock]) -> Iterator[str]:
-    """Yield a table of stored amounts, for 80 columns."""
+    """Yield a table of 80 columns."""
     rows = [
         [each.target, each.probe, _count(each.samples), _count(each.rows), _size(each.bytes), wording.stamp(each.last)]
         for each in found
@@ -68,8 +68,9 @@ def stock_in_json(found: Iterable[Stock]) -> Iterator[str]:
 def found_by(
     store: ReadableStore, target: str, probe: str, since: float | None, database: str | None
 ) -> tuple[list[Found], Sequence[Column]]:
-    """Return a probe's rows, the latest last, and its columns. `since`: UTC seconds; None: the newest sample of each
-    database. Raises StoreUnavailable.
+    """Return a probe's rows, the latest last, and its columns.
+
+    `since`: UTC seconds; None: the newest samples. Raises StoreUnavailable.
     """
     from ..postgres import CATALOGUE, IDENTITY, resets
 
@@ -106,7 +107,7 @@ def _with_rates(samples: Iterable[StoredSample], columns: Sequence[Column], begu
 
 
 def found_lines(found: Sequence[Found], columns: Sequence[Column], width: int = WIDTH) -> Iterator[str]:
-    """Yield a table of a probe's rows. Columns without room are named below it. A single row stands upright."""
+    """Yield a table of rows. A single row stands upright."""
     names = [column.name for column in columns] or list(found[0].values if found else ())
     names.sort(key=[column.name for column in columns if column.is_key].__contains__, reverse=True)
     counters = {column.name for column in columns if column.is_counter}
@@ -124,7 +125,7 @@ def found_lines(found: Sequence[Found], columns: Sequence[Column], width: int = 
 
 
 def found_in_json(found: Iterable[Found]) -> Iterator[str]:
-    """Yield an object for each row: its stored values, and the rates of its counters."""
+    """Yield an object for each row."""
     for each in found:
         sample = each.sample
         yield json.dumps(
@@ -143,7 +144,7 @@ def found_in_json(found: Iterable[Found]) -> Iterator[str]:
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int = WIDTH
 ) -> Iterator[str]:
-    """Yield the lines of a table. Columns without room are named in a last line."""
+    """Yield a table. Its last line names columns without room."""
     widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
     shown, taken = 0, -len(_GAP)
     while shown < len(heads) and taken + len(_GAP) + widths[shown] <= width:
@@ -181,7 +182,7 @@ def _cell(found: Found, name: str, *, is_rate: bool) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """Return the value of a counter; large ones are stored as digits."""
+    """Large numbers are stored as digits."""
     return None if value is None else float(value)
 
 
