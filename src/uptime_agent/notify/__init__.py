@@ -1,7 +1,6 @@
-"""Notifications: what people are told of incidents, over which channels, whatever happens meanwhile.
+"""Notifications: what people are told of incidents.
 
-Offers `Outbox`, which makes a stored job of each message, `Delivery`, the task of these jobs, rules of pace, and kinds
-of channel. Judges no target and reads no file. Lives on the event loop.
+Lives on the event loop.
 """
 
 from __future__ import annotations

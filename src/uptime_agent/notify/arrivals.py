@@ -1,4 +1,4 @@
-"""Messages whose jobs come from an earlier process or another node."""
+"""Messages from an earlier process or another node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .entries import PREFIX, TASK, Entries, Entry, job_id
 
 
 class Arrivals:
-    """The jobs of messages, as they come and go. `say` is told of jobs without a message."""
+    """Jobs of arriving messages. `say` hears of unreadable ones."""
 
     def __init__(self, scheduler: Scheduler, entries: Entries, digests: Digests, say: Callable[[str], None]) -> None:
         self._scheduler = scheduler
@@ -23,7 +23,7 @@ class Arrivals:
         self._sent: list[Entry] = []
 
     def take_up(self) -> list[Entry]:
-        """Put new messages into the entries, and remove messages that another node has now."""
+        """Discard other nodes' messages, and return our new ones."""
         for entry in self._entries.all():
             if not entry.job.is_ours:
                 self._entries.discard(entry)
@@ -32,22 +32,19 @@ class Arrivals:
         return [entry for entry in map(self._entry_of, new) if entry is not None]
 
     def sent(self) -> list[Entry]:
-        """Return messages that went out in a digest and whose jobs must still say so. Once each."""
+        """Return messages sent in a digest whose jobs must still end. Once each."""
         sent, self._sent = self._sent, []
         return sent
 
     def may_come(self, key: str) -> bool:
-        """Whether a job of that message exists on any node: its incident is told or was."""
+        """Whether any node has that message's job."""
         try:
             return self._scheduler.get(job_id(key)) is not None
         except JobNotFound:
             return False
 
     def is_coming(self, key: str, again: datetime) -> bool:
-        """Whether another node has left the message of that key to us, and it is not in the entries yet.
-
-        Then its job starts again at that instant.
-        """
+        """Whether another node left us a message that is not entered yet. Then its job starts at `again`."""
         try:
             job = self._scheduler.get(job_id(key))
         except JobNotFound:  # it is settled
@@ -58,7 +55,6 @@ class Arrivals:
         return True
 
     def _entry_of(self, job: Job) -> Entry | None:
-        """Read the entry of a job; None: it holds nothing to send."""
         try:
             values, *digest = job.args
             message = message_of(values)

@@ -1,4 +1,4 @@
-"""The backlog: channels that leave messages lying."""
+"""Channels that leave messages lying."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .entries import SOON, Entries, Entry, instant_of
 
 
 class Backlog:
-    """The messages that channels leave lying. `failing`: channels that refused their last message."""
+    """`failing`: channels that refused their last message."""
 
     def __init__(self, entries: Entries, failing: Collection[str]) -> None:
         self._entries = entries
@@ -16,7 +16,7 @@ class Backlog:
         self._have_taken: set[str] = set()
 
     def taken(self, channel: str) -> None:
-        """Note that the channel has taken a message."""
+        """Note that a channel took a message."""
         self._have_taken.add(channel)
 
     def stuck(self, channels: Collection[str], now: float) -> dict[str, bool]:
@@ -28,7 +28,7 @@ class Backlog:
         return any(self._is_lying(entry, now) for entry in self._entries.of_channel(channel))
 
     def _is_lying(self, entry: Entry, now: float) -> bool:
-        """Whether a message may be sent and waits for its channel, not for a turn of the channel's rate."""
+        """Whether a message waits for its channel, not for the rate."""
         if not self._entries.is_ready(entry, now):
             return False
         next_start = entry.job.next_start

@@ -1,12 +1,12 @@
-"""The delivery of one message: the task of all jobs of the outbox.
+"""The delivery of one message: the task of the outbox's jobs.
 
-    the messages of an earlier process are not read yet        -> waits
-    settled meanwhile? too old? no channel any more?           -> said as the result, and the job ends
-    not its turn, for the channel's rate                       -> another start of the job when it is
-    alone or with others in a digest                           -> sent
-    not taken                                                  -> the run fails, and is tried again with backoff
+    the outbox has not begun                      -> waits
+    settled, too old, or its channel is gone      -> the result says so, and the job ends
+    not its turn, for the channel's rate          -> another start of the job
+    alone or in a digest                          -> sent
+    not taken                                     -> the run fails, and is retried with backoff
 
-It holds a unit of the channel's own limit, so that no channel waits for another, and no check for a channel.
+Each channel has its own limit: none waits for another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_REST: Final = 3_600.0
 
 @frozen(kw_only=True)
 class Way:
-    """A channel in use: at most `timeout` seconds for a notification, and a rate."""
+    """A channel in use. `timeout`: seconds for a notification."""
 
     channel: Channel
     timeout: float = 10.0
@@ -38,7 +38,7 @@ class Way:
 
 
 class Delivery:
-    """Delivers messages over channels. `clean` masks secrets in stored failures."""
+    """Delivers messages. `clean` masks secrets in failures."""
 
     def __init__(
         self, outbox: Outbox, ways: Mapping[str, Way], means: Means, clean: Callable[[str], str] = str
@@ -49,11 +49,11 @@ class Delivery:
         self._clean = clean
         self._turns = {name: Turns(way.rate) for name, way in ways.items()}
         self._turn_of: dict[str, float] = {}
-        """Turns of messages that wait for them, by key, on the clock that is never set."""
+        """By message key, in monotonic seconds."""
         self._rest_until: dict[str, float] = {}
 
     def follow(self, ways: Mapping[str, Way]) -> None:
-        """Send over these channels from now on. A channel with an unchanged rate keeps its turns."""
+        """Use these channels. An unchanged rate keeps its turns."""
         self._turns = {
             name: self._turns[name] if name in self._ways and self._ways[name].rate == way.rate else Turns(way.rate)
             for name, way in ways.items()
@@ -61,9 +61,9 @@ class Delivery:
         self._ways = ways
 
     async def run(self, values: Any, _digest: str | None = None) -> dict[str, Any]:
-        """Deliver the message of a job, and return the result. Raises Undelivered to be tried again.
+        """Deliver a job's message. Raises Undelivered to be retried.
 
-        `_digest`: the digest in which it has gone out; the outbox reads it.
+        `_digest`: for the outbox.
         """
         await self._outbox.has_begun()
         try:
@@ -90,7 +90,6 @@ class Delivery:
         return {"delivery": DELIVERED, **about, **await self._send(found, self._ways[found.channel])}
 
     def _why_not(self, message: Message) -> str | None:
-        """Why a message is not sent any more. None: it is sent."""
         rules = self._outbox.rules
         expiry = rules.expiry
         if message.kind is MessageKind.REMINDER:
@@ -112,7 +111,7 @@ class Delivery:
         return told | ({} if remark is None else {"remark": self._clean(remark)})
 
     def _wait(self, message: Message) -> float:
-        """Seconds until the message's turn, which is taken, or until the end of a requested rest."""
+        """Seconds until the message's turn, which it takes, or until a rest ends."""
         now = self._means.clock.monotonic()
         turn = self._turn_of.pop(message.key, None)
         turn = self._turns[message.channel].take(now) if turn is None else turn
@@ -122,7 +121,6 @@ class Delivery:
         return turn - now
 
     async def _sent(self, notification: Notification, way: Way) -> str | None:
-        """Send, and note a rest that the receiver asks for."""
         try:
             return await sent(notification, way, self._means, self._clean)
         except Undelivered as exc:
@@ -132,9 +130,9 @@ class Delivery:
 
 
 async def sent(notification: Notification, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
-    """Send a notification within the channel's time. Returns the channel's remark, if any.
+    """Send within the timeout, and return the remark.
 
-    Any error becomes Undelivered, in words without secrets, and without its cause.
+    Any error becomes Undelivered, without secrets and cause.
     """
     try:
         with anyio.fail_after(way.timeout):
@@ -149,7 +147,7 @@ async def sent(notification: Notification, way: Way, means: Means, clean: Callab
 
 
 async def sent_test(name: str, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
-    """Send a test message over a channel. Returns its remark. Raises Undelivered."""
+    """Send a test message; return the remark. Raises Undelivered."""
     now = means.clock.wall()
     message = Message(
         kind=MessageKind.TEST,

@@ -1,4 +1,4 @@
-"""The entries of the outbox: unsettled messages, by key, job, target and channel."""
+"""The outbox's entries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from scheduler import Job
 from .channels import Message, MessageKind
 
 TASK: Final = "notify"
-"""The name of the task that sends messages, and the tag of its jobs."""
+"""Also the tag of its jobs."""
 
 PREFIX: Final = "notify:"
-"""The beginning of the ids of messages' jobs. No target has such a name."""
+"""Of job ids. No target has such a name."""
 
 NEVER: Final = timedelta(days=36_500)
-"""The time from now to the schedule's start of a message's job. It never comes: the outbox starts the job."""
+"""Delay of a schedule's start, which never comes: the outbox starts the job."""
 
 SOON: Final = timedelta(days=3_650)
-"""A job that is due later waits for the outbox."""
+"""A job due later waits for the outbox."""
 
 
 @define(eq=False)
@@ -33,12 +33,12 @@ class Entry:
 
     @property
     def kind(self) -> MessageKind:
-        """The kind of the message."""
+        """The message's kind."""
         return self.message.kind
 
 
 class Entries:
-    """The entries, in order of arrival."""
+    """Unsettled messages, in order of arrival."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, Entry] = {}
@@ -47,14 +47,14 @@ class Entries:
         self._by_channel: dict[str, dict[str, Entry]] = {}
 
     def put(self, entry: Entry) -> None:
-        """Put an entry in."""
+        """Add an entry."""
         message = entry.message
         self._by_key[message.key] = self._by_job[entry.job.id] = entry
         self._by_target.setdefault(message.target, {})[message.key] = entry
         self._by_channel.setdefault(message.channel, {})[message.key] = entry
 
     def discard(self, entry: Entry) -> None:
-        """Take an entry out."""
+        """Remove an entry."""
         message = entry.message
         self._by_key.pop(message.key, None)
         self._by_job.pop(entry.job.id, None)
@@ -65,11 +65,11 @@ class Entries:
                 index.pop(name, None)
 
     def find(self, key: str) -> Entry | None:
-        """The entry of the message of that key."""
+        """The entry by its message's key."""
         return self._by_key.get(key)
 
     def of_job(self, id: str) -> Entry | None:
-        """The entry whose job has that id."""
+        """The entry by its job's id."""
         return self._by_job.get(id)
 
     def all(self) -> list[Entry]:
@@ -77,30 +77,30 @@ class Entries:
         return list(self._by_key.values())
 
     def of_target(self, target: str) -> list[Entry]:
-        """The entries of one target."""
+        """A target's entries."""
         return list(self._by_target.get(target, {}).values())
 
     def of_channel(self, channel: str) -> list[Entry]:
-        """The entries of one channel."""
+        """A channel's entries."""
         return list(self._by_channel.get(channel, {}).values())
 
     def open_of(self, target: str) -> list[Entry]:
-        """The resolved messages of the target's open incidents, one for each channel."""
+        """RESOLVED messages of the target's open incidents, one per channel."""
         entries = self.of_target(target)
         return [each for each in entries if each.kind is MessageKind.RESOLVED and each.message.ended is None]
 
     def trigger_of(self, message: Message) -> Entry | None:
-        """The trigger of the message's incident on the same channel. None: it is settled."""
+        """The incident's TRIGGER on the same channel. None: settled."""
         return self.find(evolve(message, kind=MessageKind.TRIGGER, number=0).key)
 
     def is_ready(self, entry: Entry, now: float) -> bool:
-        """Whether a message may be sent: its time has come, and the end of an incident follows its beginning."""
+        """Whether a message may be sent now."""
         return self.wait(entry, now) == 0
 
     def wait(self, entry: Entry, now: float) -> float | None:
-        """Seconds until a message may be sent. None: it waits for another event.
+        """Seconds until a message may be sent. None: another event decides.
 
-        A message from after `now` precedes a clock that was set back: no digest holds it any more.
+        RESOLVED waits for TRIGGER. A clock that was set back ends a hold.
         """
         message = entry.message
         match entry.kind:
@@ -119,17 +119,17 @@ class Entries:
 
 
 def job_id(key: str) -> str:
-    """The id of the job that sends the message of that key."""
+    """The id of a message's job."""
     return PREFIX + key
 
 
 def is_same(one: Message, other: Message) -> bool:
-    """Whether both tell the same channel of the same incident."""
+    """Whether both concern one incident and channel."""
     return (one.incident, one.channel) == (other.incident, other.channel)
 
 
 def waits_to_be_told(job: Job, now: float) -> bool:
-    """Whether the job of a message waits for the outbox. `now`: UTC seconds."""
+    """Whether a job waits for the outbox. `now`: UTC seconds."""
     return job.next_start is None or job.next_start > instant_of(now) + SOON
 
 

@@ -1,4 +1,4 @@
-"""The jobs of messages: a stored one-shot job each, made, changed and started for the outbox."""
+"""The jobs of messages: a stored one-shot job each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .entries import NEVER, TASK, Entries, Entry, instant_of, job_id
 
 RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
 PRIORITY: Final = 6
-"""Steps by which a message precedes a check that waits for room: checks exist for messages."""
+"""Above checks that wait for room."""
 
 
 class MessageJobs:
-    """The jobs of all entries. `now`: UTC seconds since 1970. `unstored`: the name whose messages are never stored."""
+    """All entries' jobs. `now`: UTC seconds since 1970. `unstored`: a target whose messages are not stored."""
 
     def __init__(
         self, scheduler: Scheduler, entries: Entries, now: Callable[[], float], unstored: str | None = None
@@ -29,9 +29,9 @@ class MessageJobs:
         self._unstored = unstored
 
     def add(self, message: Message, due: float | None) -> None:
-        """Make the entry and the job of a message, due at `due`; None: the outbox starts it later.
+        """Enter a message with its job. `due` None: the outbox starts it later.
 
-        A stopping scheduler takes no job: the next process finds in history what to tell.
+        A stopping scheduler takes no job: the next process finds it in history.
         """
         with suppress(AlreadyStopped):
             self._add(message, due)
@@ -56,7 +56,7 @@ class MessageJobs:
             job.set_next_start(instant_of(due))
 
     def become(self, entry: Entry, message: Message) -> None:
-        """Change a waiting message, here and in its job."""
+        """Change a waiting message and its job."""
         entry.message = message
         entry.job.update(args=(message.values(),))
 
@@ -65,7 +65,7 @@ class MessageJobs:
         entry.job.set_next_start(instant_of(due))
 
     def start_soon(self, entry: Entry) -> None:
-        """Start the job now if it only waits for a later time, such as its next attempt."""
+        """Start a waiting job now."""
         with suppress(JobNotFound):
             if entry.job.state is JobState.SCHEDULED:
                 entry.job.set_next_start(instant_of(self._now()))

@@ -1,12 +1,12 @@
 """The outbox: each message is a stored one-shot job, and waiting messages tell which incidents are open.
 
-    Opened -> trigger, due at once
-              resolved, due in a hundred years: as long as it waits, its incident is open
-              reminder-1, due when its time has come
-    Closed -> the reminder goes; resolved is due once the trigger is settled, which may be long ago
+    Opened -> TRIGGER, due at once
+              RESOLVED, due in a hundred years: while it waits, its incident is open
+              REMINDER 1, due when its time has come
+    Closed -> the reminder goes; RESOLVED is due once TRIGGER is settled
 
-All of this is in the transaction that stores the end of a check. A process that dies leaves both or neither. A message
-is *settled* when its channel took it, when it expired, or when its channel is gone: its job ends. Lives on the loop.
+All this is in the transaction of the check's end: a crash leaves both or neither. *Settled*: its channel took it, it
+expired, or its channel is gone. Lives on the loop.
 """
 
 from __future__ import annotations
@@ -35,23 +35,22 @@ from .pace import Rules, Window
 logger = getLogger(__name__)
 
 AGAIN: Final = 1.0
-"""Seconds after which a refused start of a message is tried again."""
+"""Seconds after a refused start."""
 
 RESTED: Final = timedelta(seconds=60)
-"""After that time a message that was in progress at three crashes is tried once more."""
+"""Then a message that was in progress at three crashes is tried once more."""
 
 DELIVERED: Final = "delivered"
 NEEDLESS: Final = "needless"
 NOT_YET: Final = "waits for its turn"
-"""The result of a run whose message is still to be sent."""
+"""The message is still unsent."""
 
 
 class Outbox:
-    """The unsettled messages and open incidents, by channel.
+    """Unsettled messages and open incidents, by channel.
 
-    `channels`: existing names. `routes`: the channels of each existing target; None: all. `say` gets words about
-    messages. `clean` masks secrets. `now`: UTC seconds since 1970. `unstored`: our own name, whose messages are never
-    stored.
+    `routes`: each existing target's channels; None: all. `say` gets words about messages. `clean` masks secrets. `now`:
+    UTC seconds since 1970. `unstored`: our own name, whose messages are not stored.
     """
 
     def __init__(
@@ -79,20 +78,20 @@ class Outbox:
         self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
         self._windows = {name: Window(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
-        """Channels that refused their last message, and their errors."""
+        """Errors of channels that refused their last message."""
         self._backlog = Backlog(self._entries, self._failing)
         self._early: list[News] | None = []
-        """News from before `begin`: jobs that were not read yet may have told them."""
+        """News before `begin`: unread jobs may have told them."""
         self._begun = anyio.Event()
         self._resting: set[str] = set()
-        """Targets that are paused, or in maintenance."""
+        """Paused, or in maintenance."""
         self._compared: set[str] = set()
-        """Targets whose earlier incidents were compared with their present status."""
+        """Targets whose earlier incidents were compared."""
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def hear(self, news: News) -> None:
-        """Take news from the board. Errors are logged here and affect no other listener."""
+        """Take news. Errors are logged and affect no other listener."""
         if self._early is not None:
             self._early.append(news)
             return
@@ -125,9 +124,7 @@ class Outbox:
                 pass
 
     def listen(self, event: RunEnded | JobFinished) -> None:
-        """Take the end of a run, which settles a message or has it tried again. Or take the end of a job, which may
-        have to go on.
-        """
+        """Take a run's end, which settles or retries a message; or a job's."""
         entry = self._entries.of_job(event.job_id)
         if entry is None:
             self._digests.end(event.job_id)
@@ -144,8 +141,9 @@ class Outbox:
             self._failed(entry.message.channel, event.error or "")
 
     def _revive(self, entry: Entry) -> None:
-        """Make another job for an unsettled message whose job has ended. Its last start never ran, as the store has a
-        record of that instant: a clock was set back.
+        """Replace a job that ended unsettled.
+
+        A clock was set back: its last start never ran, as the store has a record of that instant.
         """
         self._entries.discard(entry)
         message = entry.message
@@ -153,7 +151,7 @@ class Outbox:
         self._jobs.add(message, self._now() + AGAIN if is_due else None)
 
     def begin(self) -> None:
-        """Take up what an earlier process has left, after the store was read; then the news that came before."""
+        """Take up earlier messages, once the store was read; then early news."""
         self.look_around()
         waiting = sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
         if waiting:
@@ -164,7 +162,7 @@ class Outbox:
         self._begun.set()
 
     def look_around(self) -> None:
-        """Take up messages that are now ours, and drop messages that another node has."""
+        """Take up our messages, and drop other nodes'."""
         self._compared.clear()
         for entry in self._arrivals.take_up():
             self._go_on(entry)  # now that all are there: an end waits for its beginning
@@ -172,17 +170,15 @@ class Outbox:
             self._jobs.start_soon(entry)
 
     def is_coming(self, key: str) -> bool:
-        """Whether another node has left the message of that key to us, and it is not here yet. Then its job starts
-        again.
-        """
+        """Whether another node left us a message that is not here yet. Then its job starts again."""
         return self._arrivals.is_coming(key, instant_of(self._now() + AGAIN))
 
     async def has_begun(self) -> None:
-        """Return once `begin` was called: before that, messages are unknown."""
+        """Wait for `begin`: before it, messages are unknown."""
         await self._begun.wait()
 
     def follow(self, channels: Collection[str], routes: Mapping[str, Collection[str] | None], rules: Rules) -> None:
-        """Use these from now on. A new channel hears of open incidents when their targets are checked next."""
+        """Use these. A new channel hears of open incidents at their next checks."""
         windows = self._windows if rules.digest == self.rules.digest else {}
         self._windows = {name: windows.get(name) or Window(rules.digest) for name in channels}
         self._channels, self._routes, self.rules = channels, routes, rules
@@ -197,28 +193,28 @@ class Outbox:
         return self._backlog.stuck(self._channels, self._now())
 
     def find(self, key: str) -> Message | None:
-        """The present message of that key. None: it is settled, or was never here."""
+        """The unsettled message of that key."""
         entry = self._entries.find(key)
         return None if entry is None else entry.message
 
     def wait(self, key: str) -> float | None:
-        """Seconds until the message of that key may be sent. None: it waits for another event, or was never here."""
+        """Seconds until it may be sent. None: another event decides, or it is unknown."""
         entry = self._entries.find(key)
         return None if entry is None else self._entries.wait(entry, self._now())
 
     def is_told(self, message: Message) -> bool:
-        """Whether the trigger of the message's incident is settled for its channel."""
+        """Whether the message's TRIGGER is settled."""
         return self._entries.trigger_of(message) is None
 
     def is_checked(self, target: str) -> bool:
-        """Whether the target or group is checked: neither paused nor in maintenance."""
+        """Neither paused nor in maintenance."""
         try:
             return target not in self._resting and self._scheduler.get(target).error is None
         except JobNotFound:  # a group
             return True
 
     def ready(self, channel: str) -> list[Message]:
-        """All messages to that channel that may be sent now, but reminders, which go alone."""
+        """The channel's sendable messages, except reminders, which go alone."""
         return [
             entry.message
             for entry in self._entries.of_channel(channel)
@@ -226,18 +222,18 @@ class Outbox:
         ]
 
     def settled_with(self, key: str) -> dict[str, str]:
-        """How a message that is gone was settled, as its job's result."""
+        """How a settled message went."""
         digest = self._digests.digest_of(key)
         return {"delivery": "settled before"} if digest is None else {"delivery": DELIVERED, "in": digest}
 
     def postpone(self, key: str, seconds: float | None) -> None:
-        """Start the message's job again after that time; None: when the outbox says."""
+        """Restart the job after `seconds`; None: when the outbox says."""
         if (entry := self._entries.find(key)) is not None:
             later = NEVER if seconds is None else timedelta(seconds=seconds)
             entry.job.set_next_start(instant_of(self._now()) + later)
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
-        """Settle messages that went out in the digest of that key. Their jobs start once more to record it."""
+        """Settle a digest's messages. Their jobs start once more to record it."""
         for message in messages:
             if (entry := self._entries.find(message.key)) is not None:
                 self._digests.put(entry, key)
@@ -247,7 +243,6 @@ class Outbox:
     # -- incidents -----------------------------------------------------------------------------------------------------
 
     def _opened(self, incident: Incident) -> None:
-        """Tell each channel of the target, unless it knows of this incident."""
         for other in self._entries.open_of(incident.target):
             if other.message.incident != incident.id:
                 self._close(other, self._now(), None)
@@ -278,13 +273,12 @@ class Outbox:
         self._remind(message, 1)
 
     def _remind(self, message: Message, number: int) -> None:
-        """Schedule a reminder of the incident, if reminders are on."""
         if self.rules.reminders is not None:
             at = self._now() + self.rules.reminders
             self._jobs.add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
 
     def _say_as_it_stands(self, incident: Incident) -> None:
-        """Update waiting messages of an incident with the present status: down, or flapping."""
+        """Update waiting messages: down, or flapping."""
         status = incident.status if isinstance(incident.status, str) else incident.status.value
         for entry in self._entries.of_target(incident.target):
             message = entry.message
@@ -298,7 +292,7 @@ class Outbox:
                 self._close(entry, news.ended, news.error, is_gone=news.is_gone)
 
     def _close(self, entry: Entry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
-        """Tell a channel of the end of an incident, once its beginning is settled there."""
+        """Tell an incident's end, once its beginning is settled."""
         message, now = entry.message, self._now()
         for other in self._entries.of_target(message.target):
             if other.kind is MessageKind.REMINDER and is_same(other.message, message):
@@ -312,10 +306,7 @@ class Outbox:
             self._jobs.let_go(entry, now if until is None else until)
 
     def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
-        """Make up for what an earlier process could not tell, or a new channel has not heard.
-
-        `incident`: the open one of the target or group; `since`: its last change, in UTC seconds.
-        """
+        """Tell what an earlier process or a new channel has missed. `since`: UTC seconds."""
         for entry in self._entries.open_of(target):
             if incident is None or entry.message.incident != incident.id:
                 self._close(entry, self._now() if since is None else since, None)
@@ -325,7 +316,6 @@ class Outbox:
                 self._remind_again(entry.message)
 
     def _remind_again(self, message: Message) -> None:
-        """Continue the reminders of an incident, if a stop came before the next one, or they were off."""
         if self.rules.reminders is not None and not self._has_reminder(message):
             ever_due = int(max(self._now() - message.began, 0.0) / self.rules.reminders)
             self._remind(message, ever_due + 1)
@@ -342,7 +332,6 @@ class Outbox:
     # -- what became of them -------------------------------------------------------------------------------------------
 
     def _settled(self, entry: Entry, how: str) -> None:
-        """Remove a message: its channel has it, or never will."""
         self._entries.discard(entry)
         message = entry.message
         match entry.kind:
@@ -363,7 +352,7 @@ class Outbox:
             self._say(f"{said}: {what}")
 
     def _trigger_settled(self, message: Message, *, was_told: bool) -> None:
-        """Release the incident's RESOLVED message. If the alarm was never delivered, RESOLVED says so."""
+        """Release RESOLVED. If the alarm was never delivered, it says so."""
         resolved = self._entries.find(evolve(message, kind=MessageKind.RESOLVED).key)
         if resolved is None:
             return
@@ -379,7 +368,7 @@ class Outbox:
         self._failing[channel] = error
 
     def _works_again(self, channel: str) -> None:
-        """Send at once what waits for its next attempt: the channel has just taken a message."""
+        """Send waiting messages at once."""
         self._backlog.taken(channel)
         if self._failing.pop(channel, None) is not None:
             self._start_ready(self._entries.of_channel(channel))
@@ -387,7 +376,7 @@ class Outbox:
     # -- after a restart -----------------------------------------------------------------------------------------------
 
     def _go_on(self, entry: Entry) -> None:
-        """Continue with a message of an earlier process, under the present configuration."""
+        """Continue under the present configuration."""
         message, job, now = entry.message, entry.job, self._now()
         if job.error is not None and job.error.startswith("quarantined"):
             job.resume()

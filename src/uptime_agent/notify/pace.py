@@ -11,12 +11,12 @@ from attrs import define, field, frozen
 from .channels import Message
 
 LARGEST_DIGEST: Final = 100
-"""Messages in one digest. More make several digests."""
+"""Messages."""
 
 
 @frozen
 class Rate:
-    """At most `count` notifications in `seconds`."""
+    """At most `most` notifications in `seconds`."""
 
     most: int
     seconds: float
@@ -24,7 +24,7 @@ class Rate:
 
 @frozen
 class Digest:
-    """When more than `above` messages arise within `seconds`, the rest go together, that time later."""
+    """After `above` messages within `seconds`, more go together, that time later."""
 
     above: int
     seconds: float
@@ -32,7 +32,7 @@ class Digest:
 
 @frozen(kw_only=True)
 class Rules:
-    """The rules of all channels, lengths in seconds. `reminders` None: none. `digest` None: each message alone.
+    """All channels' rules, in seconds. `reminders` None: none. `digest` None: messages go alone.
 
     `expiry`: the age at which an undelivered message is given up.
     """
@@ -44,13 +44,13 @@ class Rules:
 
 @define(eq=False)
 class Turns:
-    """The turns of one channel under its rate, in seconds of a clock that is never set. `rate` None: unlimited."""
+    """A channel's turns, in monotonic seconds. `rate` None: unlimited."""
 
     rate: Rate | None
     _taken: deque[float] = field(factory=deque)
 
     def take(self, now: float) -> float:
-        """Take the next turn, and return its instant, not before `now`."""
+        """Take the next turn; return its instant."""
         if self.rate is None:
             return now
         turn = now
@@ -62,17 +62,14 @@ class Turns:
 
 @define(eq=False)
 class Window:
-    """The recent messages to one channel. `digest` None: none is held back."""
+    """A channel's recent messages. `digest` None: none is held."""
 
     digest: Digest | None
     _arisen: deque[float] = field(factory=deque)
     _until: float = 0.0
 
     def hold_until(self, now: float) -> float | None:
-        """Count a message that arises `now`; return until when a digest holds it. None: it goes at once.
-
-        The first message too many opens a digest, which is sent after the length of the window.
-        """
+        """Count a message; return until when a digest holds it, if one does."""
         if self.digest is None:
             return None
         while self._arisen and not now - self.digest.seconds < self._arisen[0] <= now:
@@ -86,10 +83,9 @@ class Window:
 
 
 def together(first: Message, ready: Sequence[Message], digest: Digest | None) -> tuple[Message, ...]:
-    """The messages that go with `first`, itself included, in order of arrival.
+    """Return the messages that go with `first`, itself included, in order of arrival.
 
-    `ready`: all messages to its channel that may be sent now. They go together if a digest held one of them, or if more
-    came than a digest begins with. That happens after an outage of the channel.
+    `ready`: its channel's sendable messages. A digest held them, or they fill one, as after an outage.
     """
     if digest is None:
         return (first,)

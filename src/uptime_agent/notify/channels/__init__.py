@@ -1,8 +1,6 @@
-"""Channels: ways of telling people, and what is told.
+"""Channels: ways of telling people.
 
-Offers `CHANNELS`, the kinds for a configuration, the protocol `Channel`, and values: `Message`, of one incident, and
-`Notification`, one message or a digest. Knows no pace, retry or store. Lives on the event loop; calls that block have
-threads.
+Lives on the event loop; blocking calls have threads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Channels and their kinds: the interface for new ways of telling people."""
+"""The interface for new ways of telling people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .notification import Notification
 
 
 class Undelivered(Exception):
-    """A notification was refused. The text says why, in words that follow "channel NAME: ".
+    """A refused notification. The text follows "channel NAME: ".
 
     `rest`: seconds of rest that the receiver asks for.
     """
@@ -30,35 +30,35 @@ class Undelivered(Exception):
 
 @frozen
 class Means:
-    """The means of a channel: `resolver` looks names up, `clock` measures."""
+    """What every channel uses."""
 
     resolver: Resolver
     clock: Clock
 
 
 class Channel(Protocol):
-    """A way to tell people. A frozen value. One `send` at a time; it is cancelled after its timeout."""
+    """A way to tell people. A frozen value. One `send` at a time, cancelled after its timeout."""
 
     kind: ClassVar[str]
 
     @property
     def place(self) -> str:
-        """The receiver, in words for people, without secrets."""
+        """The receiver, without secrets."""
 
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that must not be shown, logged or stored."""
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Deliver the notification: the receiver has it on return. Returns a remark, or None.
+        """Deliver: the receiver has it on return. Returns a remark, if any.
 
-        Raises Undelivered, or any other error. Nothing stays open or running, also when cancelled.
+        Raises Undelivered, or any other error. Leaves nothing running, also when cancelled.
         """
 
 
 @frozen
 class Surroundings:
-    """Where options are read: files are relative to `folder`, variables come from `environment`."""
+    """File options are relative to `folder`."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -66,11 +66,7 @@ class Surroundings:
 
 @frozen
 class ChannelKind:
-    """A kind of channel: its name, how its options are read, and how a channel is made.
-
-    `required`: necessary options. `make` raises ValueError for options that conflict. `meaning`: a sentence of
-    docs/configuration.md.
-    """
+    """A kind of channel. `make` raises ValueError if options conflict. `meaning`: for docs/configuration.md."""
 
     name: str
     make: Callable[..., Channel]

@@ -1,8 +1,7 @@
-"""The channel `command`: a program of the user's, started with the arguments of the configuration.
+"""The channel `command`: runs a program of the user's.
 
-There is no shell, and no part of a message is an argument. The program gets the message as JSON on its standard input,
-its own environment, and limits. `launch.py` runs it, and kills what is left of it when it ends or its time is over.
-Only its exit code says whether it has delivered.
+No shell; no part of a message is an argument: it is JSON on standard input. `launch.py` sets limits and kills what is
+left. Only the exit code says whether it has delivered.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from .notification import Notification
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_ARGUMENTS: Final = 100
 KEPT: Final = 2_000
-"""Bytes of the program's output that are kept. The rest is read and dropped."""
+"""Bytes of output."""
 
 SHOWN: Final = 200
 LISTENED: Final = 0.5
-"""Seconds for which output is read after a program's end. A process that holds it longer is no child of it."""
+"""Seconds for output after the end. Only a stranger's process holds it longer."""
 
 ENDED_WITHIN: Final = 3.0
-"""Seconds in which a program and its children must end when the time is over. Then its group is killed."""
+"""Seconds after a timeout. Then the program's group is killed."""
 
 _SEEN: Final = (
     "everybody on this machine can read the arguments of a program: hand a secret over as a variable, with "
@@ -47,7 +46,7 @@ _LAUNCH: Final = Path(__file__).with_name("launch.py")
 
 @frozen(kw_only=True)
 class Command:
-    """A channel that runs a program. `argv`: its path and arguments. `environment`: its variables besides PATH."""
+    """A channel that runs a program. `environment`: besides PATH."""
 
     kind: ClassVar[str] = "command"
 
@@ -56,12 +55,12 @@ class Command:
 
     @property
     def place(self) -> str:
-        """The name of the program."""
+        """The program's name."""
         return printable(Path(self.argv[0]).name)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Variables that came from a reference."""
+        """Variables given by reference."""
         return frozenset(each for each in self.environment.values() if isinstance(each, Secret))
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
@@ -91,12 +90,11 @@ class Command:
         )
 
     def _launched(self) -> list[str]:
-        """The program behind a launcher that sets its limits first."""
         return [sys.executable, "-I", "-S", str(_LAUNCH), *self.argv]
 
 
 async def _driven(process: Process, content: bytes) -> str:
-    """Feed a program and wait for its end. Returns the beginning of its output. No part of it stays running."""
+    """Run a program to its end, and leave nothing of it running."""
     errors, output, heard = bytearray(), bytearray(), anyio.Event()
     try:
         async with anyio.create_task_group() as group:
@@ -121,7 +119,6 @@ async def _feed(process: Process, content: bytes) -> None:
 
 
 async def _hear(process: Process, errors: bytearray, output: bytearray, heard: anyio.Event) -> None:
-    """Read a program's output until every writer has closed it."""
     async with anyio.create_task_group() as group:
         group.start_soon(_read, process.stderr, errors)
         group.start_soon(_read, process.stdout, output)
@@ -136,7 +133,7 @@ async def _read(stream: ByteReceiveStream | None, kept: bytearray) -> None:
 
 
 async def _end(process: Process) -> None:
-    """End what still runs: `launch.py` ends the program's children, a signal the rest of its group."""
+    """`launch.py` ends the children, a signal the rest of the group."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate()

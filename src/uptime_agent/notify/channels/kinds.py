@@ -1,4 +1,4 @@
-"""The kinds of channel that there are."""
+"""All kinds of channel."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""A program that runs another one under limits and leaves nothing running: `python launch.py PROGRAM ...`.
+"""Run a program under limits, and leave nothing running: `python launch.py PROGRAM ...`.
 
-It is started for each message of a channel `command`, with the standard library alone, and ends as the program does.
-Linux gives it orphaned descendants, daemons included: a new session hides a process from a signal to its group, not
-from its parent. Once the program has ended, or SIGTERM comes, everything below it is killed. On other systems the agent
-kills the group only.
+Uses the standard library alone. Linux gives it orphaned descendants, daemons included: a new session hides from a
+signal to the group, not from its parent. At the end or at SIGTERM all are killed; elsewhere only the group.
 """
 
 from __future__ import annotations
@@ -21,17 +19,16 @@ LIMITS = {
     resource.RLIMIT_NOFILE: 256,
 }
 LONGEST_END = 1
-"""Seconds in which the rest is killed. Only another user's process takes longer."""
+"""Seconds. Only another user's process takes longer."""
 
 _BECOME_THE_PARENT_OF_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 
 
-class _Over(BaseException):
-    """The time is over."""
+class _Over(BaseException): ...
 
 
 def main(argv: list[str]) -> None:
-    """Set the limits, none above the present one, and run the program."""
+    """Run the program under limits."""
     for limit, most in LIMITS.items():
         _, hard = resource.getrlimit(limit)
         size = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -54,7 +51,7 @@ def main(argv: list[str]) -> None:
 
 
 def _take_orphans() -> bool:
-    """Have the system make orphans below us our children. False: it cannot."""
+    """False: the system cannot."""
     if sys.platform != "linux":
         return False
     try:
@@ -70,7 +67,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _ended(program: int) -> int:
-    """Wait for the program, and return its status. It has its own input and output, so that their ends show."""
+    """Give up our input and output, so that the program's show their ends."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for each in (0, 1, 2):
         os.dup2(nowhere, each)
@@ -81,7 +78,7 @@ def _ended(program: int) -> int:
 
 
 def _kill_all() -> None:
-    """Kill children until none is left: the children of each become ours next."""
+    """Kill until none is left: each child's children become ours."""
     with suppress(_Over, ChildProcessError):
         signal.alarm(LONGEST_END)
         while True:
@@ -103,7 +100,6 @@ def _children() -> list[int]:
 
 
 def _end_as(code: int) -> None:
-    """End with the program's exit code, or by the signal that killed it."""
     if code < 0:
         with suppress(OSError):  # SIGKILL needs nothing
             signal.signal(-code, signal.SIG_DFL)

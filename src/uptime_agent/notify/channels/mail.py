@@ -1,7 +1,6 @@
-"""The channel `email`: a message over SMTP, with TLS unless the configuration turns it off.
+"""The channel `email`: SMTP, with TLS by default.
 
-`smtplib` waits in a thread. Addresses are checked when the configuration is read. A subject is one line of visible
-characters, and the library refuses anything else in a header. So no text of a target can add a header or a recipient.
+`smtplib` waits in a thread. Addresses and subject are checked: no text of a target can add a header or a recipient.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MOST_RECIPIENTS: Final = 50
 LONGEST_ADDRESS: Final = 254
 _READY: Final = 220
 OPERATION: Final = 10.0
-"""Seconds for one answer of the server. The channel's timeout is for all of it."""
+"""Seconds for one answer."""
 
 HIGHEST_PORT: Final = 65_535
 SHOWN: Final = 200
@@ -43,7 +42,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._:-]+")
 
 
 class Encryption(enum.Enum):
-    """How a connection to the server is encrypted."""
+    """How the connection is encrypted."""
 
     STARTTLS = "starttls"
     TLS = "tls"
@@ -55,7 +54,7 @@ _PORTS: Final = {Encryption.STARTTLS: 587, Encryption.TLS: 465, Encryption.NONE:
 
 @frozen(kw_only=True)
 class Email:
-    """A channel that sends e-mail. `port` None: that of the encryption."""
+    """A channel that sends e-mail. `port` None: by encryption."""
 
     kind: ClassVar[str] = "email"
 
@@ -76,17 +75,17 @@ class Email:
 
     @property
     def place(self) -> str:
-        """The server and the number of recipients."""
+        """The server and its port."""
         return f"{self.host}:{_PORTS[self.encryption] if self.port is None else self.port}"
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The password, and other texts from references."""
+        """The password, and texts given by reference."""
         given = {each for each in (self.username, self.password) if isinstance(each, Secret)}
         return frozenset(given | ({self.password} if self.password else set()))
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Hand the message to the server. One accepted recipient is enough; the remark names the others."""
+        """Send the message. One accepted recipient is enough; the remark names the others."""
         message = self.written(notification, means.clock.wall())
         session = _Session(self, message)
         refused = await in_thread((notification.channel, self), session.run, session.give_up)
@@ -112,7 +111,7 @@ class Email:
 
 
 class _Session:
-    """One conversation with the server, in a thread."""
+    """A conversation with the server, in a thread."""
 
     def __init__(self, email: Email, message: EmailMessage) -> None:
         self._email = email
@@ -120,7 +119,7 @@ class _Session:
         self._server: smtplib.SMTP | None = None
 
     def run(self) -> Mapping[str, Any]:
-        """Deliver the message. Returns the refused recipients, if any was accepted. Raises Undelivered."""
+        """Return the refused recipients. Raises Undelivered."""
         import smtplib
 
         email = self._email
@@ -141,14 +140,14 @@ class _Session:
             raise Undelivered(f"{email.place}: {_shown(str(exc))}" if trouble is None else trouble.text) from None
 
     def give_up(self) -> None:
-        """End the conversation, in the loop's thread: waits for the server fail at once."""
+        """In the loop's thread: waits for the server fail at once."""
         connection = None if self._server is None else self._server.sock
         if connection is not None:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def _connected(self) -> smtplib.SMTP:
-        """Connect. From the connection on it can be given up, before the server's first word."""
+        """It can be given up before the server's first word."""
         import smtplib
 
         from .smtp import Encrypted, Plain
@@ -178,7 +177,7 @@ def _shown(said: bytes | str) -> str:
 
 
 def address(value: Any) -> str:
-    """Read an e-mail address without a display name."""
+    """Read an e-mail address."""
     found = text(value)
     if len(found) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(found):
         raise Unfit("an address such as ops@example.org", value)
@@ -221,7 +220,6 @@ def _options(around: Surroundings) -> dict[str, Reader[Any]]:
 
 
 _NAMES: Final = {"from": "sender", "to": "recipients", "tls": "encryption"}
-"""Options whose names mean something else in Python."""
 
 
 def _email(**options: Any) -> Email:

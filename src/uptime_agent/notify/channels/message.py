@@ -1,6 +1,6 @@
-"""Messages: what a person is told of an incident, and its JSON in a job's arguments.
+"""Messages: what a person is told of an incident, and its JSON.
 
-A message is complete. So another process can send it, under another configuration, long after its target is gone.
+A message is complete: another process can send it after its target is gone.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ...text import wording
 
 VERSION: Final = 1
 LONGEST_ID: Final = 300
-"""Characters of an incident's id. A longer id is cut and ends in a hash."""
+"""Characters. A longer id is cut and ends in a hash."""
 
 LARGEST: Final = 10**12
-"""The largest sensible number in a message, as a count or as seconds."""
+"""The largest sensible number."""
 
 _FLAPPING: Final = "flapping"
 
 
 class MessageKind(enum.Enum):
-    """The moment of an incident at which a message is sent."""
+    """When a message is sent."""
 
     TRIGGER = "trigger"
     REMINDER = "reminder"
@@ -38,11 +38,10 @@ class MessageKind(enum.Enum):
 class Message:
     """One message to one channel. Instants in UTC seconds since 1970.
 
-    `status`: "down" or "flapping". `cause`: the parent that is down. `members`: the targets of the incident besides its
-    own. `ended`: None while open. `still`: the trouble that is left after its end. `is_gone`: it ended because its
-    target is not checked any more. `number`: of a reminder, from 1. `at`: when the message arose; its expiry counts
-    from there. `held_until`: when it goes in a digest. `was_told`: False for an end whose beginning was never
-    delivered.
+    `status`: "down" or "flapping". `cause`: the parent that is down. `members`: other targets of the incident. `ended`:
+    None while open. `still`: trouble left after the end. `is_gone`: its target is not checked any more. `number`: of a
+    reminder, from 1. `at`: when it arose; expiry counts from there. `held_until`: when its digest goes. `was_told`:
+    False if the beginning was never delivered.
     """
 
     kind: MessageKind
@@ -64,7 +63,7 @@ class Message:
 
     @property
     def key(self) -> str:
-        """The key by which a receiver recognizes a repeated message: `incident:channel:kind`."""
+        """`incident:channel:kind`: equal for a repeated message."""
         kind = self.kind.value if not self.number else f"{self.kind.value}-{self.number}"
         return f"{short_id(self.incident)}:{self.channel}:{kind}"
 
@@ -113,14 +112,14 @@ def _still(status: str) -> str:
 
 
 def short_id(incident: str) -> str:
-    """The id of an incident for keys and job ids."""
+    """An incident's id for keys."""
     if len(incident) <= LONGEST_ID:
         return incident
     return f"{incident[: LONGEST_ID - 17]}-{sha256(incident.encode()).hexdigest()[:16]}"
 
 
 def message_of(values: object) -> Message:
-    """Read a message from JSON. Raises ValueError for anything else: other programs may have written it."""
+    """Read a message from JSON. Raises ValueError."""
     if not isinstance(values, Mapping) or values.get("version") != VERSION:
         raise ValueError(f"expected a message of version {VERSION}")
     given = {name: values[name] for name in _FIELDS if name in values}

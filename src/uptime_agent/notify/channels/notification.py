@@ -1,4 +1,4 @@
-"""Notifications: what a channel sends, one message or a digest, in words and as JSON."""
+"""What a channel sends, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -11,49 +11,48 @@ from ...text import our_version, wording
 from .message import Message, MessageKind
 
 LISTED: Final = 20
-"""Messages that the text of a digest lists."""
+"""Messages in a digest's text."""
 
 MIXED: Final = "mixed"
-"""The status of a digest with several statuses."""
 
 
 @frozen
 class Notification:
-    """One delivery to one channel: one message, or several in a digest."""
+    """One delivery: a message, or a digest of several."""
 
     messages: tuple[Message, ...]
 
     @property
     def is_digest(self) -> bool:
-        """Whether there is more than one message."""
+        """Whether it holds several messages."""
         return len(self.messages) > 1
 
     @property
     def channel(self) -> str:
-        """The name of the channel."""
+        """The channel's name."""
         return self.messages[0].channel
 
     @property
     def key(self) -> str:
-        """The idempotency key: the message's own. That of a digest follows from its messages."""
+        """The idempotency key; a digest's follows from its messages."""
         if not self.is_digest:
             return self.messages[0].key
         return f"{self._together}:{self.channel}:digest"
 
     @property
     def kind(self) -> str:
-        """The kind of the message, or "digest"."""
+        """The message's kind, or "digest"."""
         return "digest" if self.is_digest else self.messages[0].kind.value
 
     @property
     def status(self) -> str:
-        """The status of its messages, or "mixed"."""
+        """Its messages' status, or "mixed"."""
         told = {_status(message) for message in self.messages}
         return told.pop() if len(told) == 1 else MIXED
 
     @property
     def subject(self) -> str:
-        """The notification in a few words, on one line."""
+        """A few words on one line."""
         if self.is_digest:
             return f"{len(self.messages)} messages of {wording.count(self._targets, 'target')}"
         message = self.messages[0]
@@ -68,7 +67,7 @@ class Notification:
 
     @property
     def text(self) -> str:
-        """The notification in sentences, one per line."""
+        """Sentences, one per line."""
         lines = [message.text for message in self.messages[:LISTED]]
         more = len(self.messages) - len(lines)
         head = [f"{self.subject}:"] if self.is_digest else []
@@ -76,7 +75,6 @@ class Notification:
 
     @property
     def _together(self) -> str:
-        """A digest's id, which follows from what it holds."""
         return sha256("\n".join(message.key for message in self.messages).encode()).hexdigest()[:16]
 
     @property
@@ -84,7 +82,7 @@ class Notification:
         return len({message.target for message in self.messages})
 
     def body(self) -> dict[str, Any]:
-        """The notification as JSON; a digest has the body of each message in `messages`."""
+        """The notification as JSON."""
         common = {"key": self.key, "kind": self.kind, "channel": self.channel, "text": self.text}
         common |= {"status": self.status} if self.is_digest else {}
         sender = {"sender": f"timerqueue/{our_version()}"}
@@ -94,7 +92,7 @@ class Notification:
         return {**common, "count": len(each), "messages": each, **sender}
 
     def names(self) -> dict[str, str]:
-        """The values for a template, as text; of a digest the values that all its messages share."""
+        """Values for a template. A digest has those that its messages share."""
         first, *others = (_about(message) for message in self.messages)
         common = {name for name in first if all(other[name] == first[name] for other in others)}
         texts = {name: str(value) if name in common and value is not None else "" for name, value in first.items()}
@@ -132,7 +130,7 @@ def _status(message: Message) -> str:
 
 
 def example(*, is_resolved: bool = True) -> Notification:
-    """A notification with all names, to try a template."""
+    """A notification to try a template."""
     trigger = Message(
         kind=MessageKind.TRIGGER, channel="ops", incident="shop-0-1", target="shop", status="down", began=0.0, at=300.0
     )

@@ -1,6 +1,6 @@
-"""The channel `apprise`: the services of the library Apprise, from the extra `notify`.
+"""The channel `apprise`: services of the library Apprise, from the extra `notify`.
 
-Apprise waits in a thread. It says whether it has delivered, but logs the reason elsewhere.
+Apprise waits in a thread, and only logs why it failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .threads import in_thread
 SHORTEST_TOKEN: Final = 8
 _SEPARATORS: Final = re.compile(r"[/?@:&=]")
 _LOOKS_DRAWN: Final = re.compile(r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")
-"""Letters and digits: hardly a word."""
+"""Hardly a word."""
 
 MISSING: Final = "the channel kind apprise needs: pip install 'timerqueue[notify]'"
 
@@ -36,27 +36,26 @@ class Apprise:
 
     @property
     def place(self) -> str:
-        """The service, by the scheme of its URL."""
+        """The URL's scheme."""
         return f"{self.url.partition('://')[0]}://"
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The whole URL, and the passwords and tokens in it."""
+        """The URL, and passwords and tokens in it."""
         rest = self.url.partition("://")[2]
         return secrets_in(self.url) | {self.url, rest} | _tokens(rest, _shown_by_apprise(self.url))
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
-        """Have Apprise deliver the notification."""
+        """Have Apprise deliver it."""
         if not await in_thread((notification.channel, self), lambda: _notified(self.url, notification)):
             raise Undelivered(f"{self.place} did not take it; what Apprise says of that is in the log (-v)")
         return None
 
 
 def _tokens(rest: str, shown: str) -> set[str]:
-    """The secret parts of a URL, which may appear on their own.
+    """Secret parts of a URL: masked in `shown`, or random in looks.
 
-    `shown`: the URL as Apprise shows it. Parts that it masks, and parts that look random, are secret. Hosts and plain
-    words, such as the name of a topic, are not: they appear in other alarms.
+    Hosts and plain words are not secret: they appear in other alarms.
     """
     known = set(_SEPARATORS.split(shown.partition("://")[2].casefold()))
     host = rest.partition("?")[0].rpartition("@")[2].partition("/")[0].partition(":")[0]

@@ -1,7 +1,6 @@
 """Connections to mail servers with bounded replies.
 
-`smtplib` collects the lines of a reply up to the last one. A server, or an attacker on the way to it, could send lines
-forever: the greeting and the answer to EHLO come before STARTTLS.
+`smtplib` has no bound, and some replies precede STARTTLS: an attacker could send lines forever.
 """
 
 from __future__ import annotations
@@ -10,22 +9,22 @@ import smtplib
 from typing import BinaryIO, Final
 
 LONGEST_REPLY: Final = 64 * 1024
-"""Bytes of one reply, line ends included. Honest servers send some hundred."""
+"""Bytes."""
 
 
 class ReplyTooLong(smtplib.SMTPServerDisconnected):
-    """A server's reply exceeds the bound. The connection is closed."""
+    """A reply exceeds the bound; the connection is closed."""
 
 
 class _Lines:
-    """The lines of a server. `left`: bytes that the reply may still have."""
+    """`left`: bytes that the reply may still have."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.left = LONGEST_REPLY
         self._stream = stream
 
     def readline(self, size: int) -> bytes:
-        """Read a line of at most `size` bytes. Raises OSError, also if the reply is too long."""
+        """Raises OSError, also if the reply is too long."""
         line = self._stream.readline(size)
         self.left -= len(line)
         if self.left < 0:
@@ -33,15 +32,14 @@ class _Lines:
         return line
 
     def close(self) -> None:
-        """Close what the lines are read from."""
         self._stream.close()
 
 
 class Plain(smtplib.SMTP):
-    """A connection without TLS, or with TLS after STARTTLS."""
+    """A connection without TLS, or with STARTTLS."""
 
     def getreply(self) -> tuple[int, bytes]:
-        """Read one reply: its code and text. Raises ReplyTooLong."""
+        """Read a reply. Raises ReplyTooLong."""
         if self.file is None and self.sock is not None:
             self.file = _Lines(self.sock.makefile("rb"))
         lines = self.file

@@ -1,7 +1,6 @@
-"""Templates of webhooks: known names in braces are replaced by text, escaped for JSON.
+"""Templates of webhooks: JSON with known names in braces.
 
-There are no expressions or attributes, and inserted text is not searched again. So a target's name or error cannot
-leave its place.
+Inserted text is escaped and not searched again: a target's name or error cannot leave its place.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from .notification import Notification, example
 
 _NAME: Final = re.compile(r"\{([a-z_]+)\}")
 _STRANGE: Final = re.compile(r"\{\s*([A-Za-z_][^{}\"\s]*)\s*\}")
-"""A name-like text in braces. In JSON a quotation mark, a brace or nothing stands there."""
+"""A name-like text in braces."""
 
 
 @frozen
 class Template:
-    """A text of JSON with names in braces."""
+    """JSON with names in braces."""
 
     text: str
 
     def render(self, notification: Notification) -> str:
-        """Put the values of a notification in the place of their names."""
+        """Replace the names by their values."""
         names = notification.names()
         return _NAME.sub(lambda found: _escaped(names[found[1]]), self.text)
 
 
 def template(value: Any) -> Template:
-    """Read a template: its names are known, and it is JSON once they are replaced."""
+    """Read a template: known names, and JSON once replaced."""
     found = text(value)
     known = example().names()
     for each in _STRANGE.finditer(found):

@@ -1,7 +1,6 @@
-"""Calls that block, each in a thread, with a bounded wait.
+"""Blocking calls in threads, with a bounded wait.
 
-A thread cannot be stopped. A thread that hangs is left behind until the process ends, and blocks further calls of its
-channel.
+A thread that hangs is left behind, and blocks its channel's further calls.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ _busy: Final[set[tuple[str, object]]] = set()
 
 
 async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
-    """Make the call in a thread and return what it returns. When cancelled, do not wait for it: call `give_up`.
+    """Call in a thread. When cancelled, call `give_up` and do not wait.
 
-    Raises its errors, and Undelivered if the last call of that channel has not returned.
+    Raises the call's errors; Undelivered if the channel's last call still hangs.
     """
     if whose in _busy:
         raise Undelivered("the message before it still hangs in its thread")
@@ -47,8 +46,6 @@ async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: C
 
 
 class _Call(Generic[T]):
-    """A call in a thread."""
-
     def __init__(self, whose: tuple[str, object], call: Callable[[], T]) -> None:
         self.done = anyio.Event()
         self._whose = whose
@@ -57,7 +54,7 @@ class _Call(Generic[T]):
         self._error: BaseException | None = None
 
     def run(self, token: EventLoopToken) -> None:
-        """Call, in the thread."""
+        """Runs in the thread."""
         try:
             self._found = [self._call()]
         except BaseException as exc:  # noqa: BLE001 - it is raised in the waiting task
@@ -67,7 +64,7 @@ class _Call(Generic[T]):
             run_sync(self.done.set, token=token)
 
     def answer(self) -> T:
-        """Return what the call returned, or raise what it raised."""
+        """Return or raise like the call."""
         if self._error is not None:
             raise self._error
         return self._found[0]

@@ -1,8 +1,4 @@
-"""The channel `webhook`: a POST of JSON over our own HTTP exchange.
-
-Its name is looked up, the address is dialled, and no redirect is followed: only the configuration says where a message
-goes.
-"""
+"""The channel `webhook`: a POST of JSON, to the configured place alone: no redirect is followed."""
 
 from __future__ import annotations
 
@@ -23,20 +19,20 @@ from .template import Template, template
 
 SCHEMES: Final[Mapping[str, int | None]] = {"http": 80, "https": 443}
 MOST_READ: Final = 4_096
-"""Bytes of an answer that are read; an error shows the first."""
+"""Bytes of an answer."""
 
 SHOWN: Final = 200
-"""Characters of an answer that an error shows."""
+"""Characters in an error."""
 
 ROOM: Final = 256 * 1024
-"""Bytes in all: header, handshake, body."""
+"""Bytes in all."""
 
 MOST_ADDRESSES: Final = 4
 CONNECT_WITHIN: Final = 5.0
-"""Seconds to connect to one address. The channel's timeout is for all of it."""
+"""Seconds for each address."""
 
 LONGEST_REST: Final = 3_600.0
-"""Seconds of rest that a receiver may ask for."""
+"""Seconds that a receiver may ask for."""
 
 _DELIVERED: Final = range(200, 300)
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -46,7 +42,7 @@ _OURS: Final = frozenset({"content-length", "transfer-encoding", "idempotency-ke
 
 @frozen
 class WebhookUrl:
-    """A URL to post to. `is_secret`: it came from a reference, and even its path is hidden."""
+    """A URL. `is_secret`: given by reference; even its path is hidden."""
 
     url: Url
     is_secret: bool = False
@@ -54,7 +50,7 @@ class WebhookUrl:
 
 @frozen(kw_only=True)
 class Webhook:
-    """A channel that posts JSON to a URL."""
+    """A channel that posts JSON."""
 
     kind: ClassVar[str] = "webhook"
 
@@ -65,18 +61,18 @@ class Webhook:
 
     @property
     def place(self) -> str:
-        """The host that it posts to."""
+        """The scheme and host."""
         return f"{self.at.url.scheme}://{self.at.url.authority}"
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Credentials, secret query values, header values, and the path of a secret URL."""
+        """Credentials, secret query and header values, a secret URL's path."""
         given = {value for value in self.headers.values() if isinstance(value, Secret)}
         path = {self.at.url.target} - {"", "/"} if self.at.is_secret else set()
         return secrets_of(self.at.url, self.headers) | given | path
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Post the notification. A status of 200 to 299 means delivered."""
+        """Post it. Statuses 200 to 299 mean delivered."""
         try:
             addresses = (await means.resolver.addresses(self.at.url.host))[:MOST_ADDRESSES]
         except Unresolved as exc:
@@ -96,7 +92,6 @@ class Webhook:
         return None
 
     async def _post(self, at: Attempt, notification: Notification) -> None:
-        """Post the notification to an address."""
         url, budget = self.at.url, Budget(ROOM)
         body = self._body(notification)
         tls = None if url.scheme == "http" else (certificates.of_system() if self.verify else certificates.of_nobody())
@@ -140,7 +135,7 @@ def _without_host(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rest(headers: Any) -> float | None:
-    """The seconds of a Retry-After, if sensible."""
+    """Seconds of a Retry-After."""
     given = next((value for name, value in headers if name == b"retry-after"), b"")
     return min(float(given), LONGEST_REST) if given.isdigit() else None
 
