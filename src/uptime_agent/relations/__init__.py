@@ -1,10 +1,4 @@
-"""Relations between targets.
-
-Offers `Parents`, which make a target unreachable instead of down, and `Groups`, which are down as a whole. For nodes
-that share a store it offers `SharedGroups`, `Elsewhere`, the status of other nodes' targets, and `Answers`, which waits
-for them. `Here` knows when to look there, and `Above` answers what a check asks about parents. Checks no target and
-tells no person. Lives on the event loop; the store is asked in threads.
-"""
+"""Parents and groups of targets. On the event loop; the store is asked in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parents of targets, as the targets' checks see them: their past, their status, their pending answers."""
+"""What checks need to know of a target's parents."""
 
 from __future__ import annotations
 
@@ -17,14 +17,11 @@ from .here import Here
 from .parents import Parents
 
 PATIENCE: Final = 4.0
-"""Seconds for the store to tell the status of other nodes' targets."""
+"""Seconds to read other nodes' targets."""
 
 
 class Above:
-    """The parents of targets, as the targets' checks see them. `targets`: all by name.
-
-    `elsewhere`: reads other nodes' targets; None: the store is not shared.
-    """
+    """The parents of targets, for checks. `elsewhere`: None if the store is not shared."""
 
     def __init__(
         self,
@@ -40,12 +37,12 @@ class Above:
         self._recall = recall
         self._elsewhere = elsewhere
         self._complete: set[str] = set()
-        """Targets with everything known that their checks need, parents included."""
+        """Targets that were recalled, parents included."""
         self._undecided: dict[str, float] = {}
-        """When the first check of a target began that waits for its parents, in UTC seconds."""
+        """When a target's first undecided check began (UTC seconds)."""
 
     def follow(self, parents: Mapping[str, Sequence[str]]) -> None:
-        """Use these parents of each target from now on."""
+        """Replace all parents."""
         self._parents.follow(parents)
         voted = {name for name in self._targets if has_instants(self._targets, name)}
         for name, of in parents.items():
@@ -53,17 +50,17 @@ class Above:
         self._complete.clear()
 
     def forget(self, name: str) -> None:
-        """Forget a removed target. The parents of targets below it are looked up again."""
+        """Forget a removed target."""
         self._here.forget(name)
         self._undecided.pop(name, None)
         self._complete.clear()
 
     async def recall(self, name: str) -> None:
-        """Recall a target and its parents together; return when their past is known."""
+        """Recall a target and its parents."""
         self._here.arrive(name)
-        if name in self._complete and self._recall.has(name):  # with each check: there may be thousands above it
+        if name in self._complete and self._recall.has(name):  # saves a walk per check: there may be thousands above
             return
-        # The past of other nodes' targets is in the store, and is read when a verdict needs it.
+        # Targets of other nodes are read when a verdict needs them.
         wanted = (name, *(self._parents.above(name) if self._elsewhere is None else ()))
         missing = [each for each in wanted if each in self._targets and not self._recall.has(each)]
         if len(missing) == 1:
@@ -76,8 +73,9 @@ class Above:
             self._complete.add(name)
 
     def unchecked(self, name: str, began: float) -> Sequence[str]:
-        """The parents of a target that were not checked since its check began. For parents with their own instants,
-        that is the first of its undecided checks: nothing else makes them answer.
+        """Return the parents not checked since `began` (UTC seconds).
+
+        Parents with votes cannot be asked: for these, the target's first undecided check counts.
         """
         status = self._targets[name]
         if not status.waits:
@@ -89,7 +87,7 @@ class Above:
         return silent if is_waiting else tuple(dict.fromkeys((*self._parents.unchecked(name, began), *silent)))
 
     async def look(self, name: str) -> str | None:
-        """Find out the status of a target's parents on other nodes. Returns why it is unknown; None: it is known."""
+        """Read parents on other nodes. Returns why that failed, or None."""
         away = [each for each in self._parents.above(name) if not self._here.is_here(each)]
         if not away or self._elsewhere is None:
             return None
@@ -103,7 +101,6 @@ class Above:
         return f"nobody knows how the targets above it stand: {said}"
 
     def _is_silent(self, name: str, since: float) -> bool:
-        """Whether nodes vote on a target, and have not decided its status since that instant."""
         found = self._here.known(name)
         if found is None or not has_instants(self._targets, name):
             return False

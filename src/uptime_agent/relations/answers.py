@@ -1,7 +1,6 @@
-"""Answers of targets on other nodes that were asked because a target below them failed here.
+"""Answers of parents on other nodes, for which a failed check waits here.
 
-Other nodes send no message. So while answers are awaited, the last reports are read several times a second, by one
-statement for all, and less often over time. Otherwise nothing is read.
+Other nodes send no message, so their reports are read again and again, ever less often.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from .elsewhere import Elsewhere
 logger = getLogger(__name__)
 
 LOOKS_EVERY: Final = 0.2
-"""Seconds between the first looks."""
+"""Seconds."""
 
 SLOWER: Final = 0.1
-"""Seconds added to that for each second without an answer."""
+"""Seconds added per second without an answer."""
 
 GIVEN_UP: Final = 600.0
-"""Seconds after which the waiting target is checked without the answer."""
+"""Seconds until the target is checked without the answer."""
 
 
 @define
 class _Asked:
-    """A target that was asked. `since`: our seconds. `last`: when its check before that was due."""
+    """`since`: monotonic seconds. `last`: when the previous check was due."""
 
     since: float
     last: datetime | None
 
 
 class Answers:
-    """A subscriber that looks for the answers of targets that are not `is_here`, and passes them to `sooner`."""
+    """Waits for parents on other nodes, and tells `recheck`."""
 
     def __init__(self, elsewhere: Elsewhere, is_here: Callable[[str], bool], recheck: Recheck, clock: Clock) -> None:
         self._elsewhere = elsewhere
@@ -52,7 +51,7 @@ class Answers:
         self._wanted = anyio.Event()
 
     def hear(self, news: News) -> None:
-        """Look for the answers that a target needs which was just checked, after `sooner` has heard of it."""
+        """Await the answers that a checked target needs. Call `recheck.hear` first."""
         if not isinstance(news, Checked) or news.target.last is None:
             return
         for name in news.target.last.asks:
@@ -61,7 +60,7 @@ class Answers:
                 self._wanted.set()
 
     async def run(self) -> None:
-        """Look for answers until cancelled."""
+        """Read answers until cancelled."""
         while True:
             await self._wanted.wait()
             if not self._asked:
@@ -78,7 +77,6 @@ class Answers:
                 self._look(name, asked)
 
     def _look(self, name: str, asked: _Asked) -> None:
-        """Pass an answer on if it has come. Targets that are here now are heard here."""
         target = self._elsewhere.of(name)
         has_answered = target.last is not None and target.last.is_final and self._last(name) != asked.last
         is_late = self._clock.monotonic() - asked.since > GIVEN_UP

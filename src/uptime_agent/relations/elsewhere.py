@@ -1,7 +1,6 @@
-"""Elsewhere: the status of targets on other nodes, by their last reports in the shared store.
+"""Targets on other nodes, by their last reports in the shared store.
 
-It is read when a verdict needs it, and not kept up to date, so moves between nodes do not matter. Questions during an
-answer share the next reading: many failed checks cost a few statements.
+They are read when a verdict needs them. Questions during a reading share the next.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from scheduler.stores import Store, StoredTick, capabilities
 from ..targets import Marks, TargetStatus, restore
 
 MOST: Final = 1_000
-"""Targets in one statement."""
+"""Targets per statement."""
 
 
 class Elsewhere:
-    """Targets of other nodes. `latest`: reads their last reports. `clean` masks secrets."""
+    """Reads targets of other nodes. `clean` masks secrets."""
 
     def __init__(self, latest: Callable[[Collection[str]], Iterable[StoredTick]], clean: Callable[[str], str]) -> None:
         self._latest = latest
@@ -34,12 +33,12 @@ class Elsewhere:
         self._one_at_a_time = anyio.Lock()
 
     def of(self, name: str) -> TargetStatus:
-        """The target of that name as last read. Before the first reading it is unknown."""
+        """Return a target as last read, at first unknown."""
         found = self._found.get(name)
         return TargetStatus(name, "", "") if found is None else found
 
     async def read(self, names: Iterable[str]) -> None:
-        """Return once the present status of these is known. Raises StoreError."""
+        """Read the present status of targets. Raises StoreError."""
         asked = dict.fromkeys(names)
         self._wanted |= asked
         async with self._one_at_a_time:
@@ -61,11 +60,11 @@ class Elsewhere:
 
 
 def unmarked(_name: str) -> Marks:
-    """Say nothing of groups in a target's report: they have jobs. Marks of older reports are read."""
+    """Return no marks: on a shared store, jobs keep groups' states."""
     return {}
 
 
 def elsewhere_of(store: Store | None, clean: Callable[[str], str]) -> Elsewhere | None:
-    """Make a node's view of others' targets. None: its store is not shared."""
+    """Make an `Elsewhere`; None if the store is not shared."""
     voting = capabilities(store).voting
     return None if voting is None else Elsewhere(voting.latest, clean)

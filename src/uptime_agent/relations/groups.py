@@ -1,9 +1,8 @@
-"""Groups: targets that count as one thing, down when enough of them are.
+"""Groups: targets that count as one, down when enough of them are.
 
-A group's status follows from its members; only its number of outages and their instants must be remembered. Each
-member's report has them, as they were before that check, once the past of all members is known. So the latest such
-report, and the effect of that check, say what was told last, which is not repeated. A process that ends before it knows
-the past has told nothing; the next one tells its changes.
+A group's outages must survive a restart. So each member's report has them as marks, as they were before its check. The
+latest marks, and the effect of that check, say what was told last. A process tells nothing of a group before it knows
+the past of all members.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ _MOST_NAMED: Final = 5
 
 @frozen
 class GroupPlan:
-    """A group of a configuration. `at_least`: the members that make it down; None: all. `notify`: the channels that are
-    told; None: all.
-    """
+    """A configured group. `at_least`: members that make it down. None: all members, all channels."""
 
     name: str
     members: tuple[str, ...]
@@ -47,16 +44,14 @@ class GroupPlan:
 
 @frozen
 class GroupState:
-    """The last told state of a group. `number`: its outages. `changed`: when the last one began or ended, in UTC
-    seconds. `incident`: the open one; None: none.
-    """
+    """The last told state. `number`: outages. `changed`: UTC seconds of the last change."""
 
     number: int = 0
     changed: float = 0.0
     incident: Incident | None = None
 
     def values(self) -> dict[str, Any]:
-        """The state as JSON."""
+        """Return the state as JSON."""
         found: dict[str, Any] = {"number": self.number, "changed": self.changed}
         if self.incident is not None:
             found["incident"] = {"error": self.incident.error, "members": self.incident.members}
@@ -65,9 +60,9 @@ class GroupState:
 
 @define(eq=False)
 class _Group:
-    """A group's present state. `number`: its outages. `changed`: when the last one began or ended, in UTC seconds. Not
-    `is_settled`: its past is unknown but for its first `asked` members. `down`: members that are down, of `size`, and
-    whether each is excused; None: not counted yet.
+    """A group's present state.
+
+    `asked`: members whose past is known. `down`: members down, of `size`, and whether excused; None: not yet counted.
     """
 
     plan: GroupPlan
@@ -85,7 +80,7 @@ class _Group:
 
 
 class Groups:
-    """All groups. It hears the board and tells it of groups. `is_recalled`: whether a target's past is known."""
+    """All groups of a store that is not shared. `is_recalled`: whether a target's past is known."""
 
     def __init__(
         self,
@@ -100,7 +95,7 @@ class Groups:
         self._of: dict[str, list[_Group]] = {}
 
     def follow(self, plans: Iterable[GroupPlan], now: float) -> None:
-        """Have these groups. A removed group is no longer down, at `now` in UTC seconds."""
+        """Replace the groups. `now` (UTC seconds) ends incidents of removed groups."""
         wanted = {plan.name: plan for plan in plans}
         for name in self._groups.keys() - wanted.keys():
             group = self._groups.pop(name)
@@ -117,20 +112,18 @@ class Groups:
             target.marks = self.marks if name in self._of else None
 
     def tell(self) -> None:
-        """Tell the state of groups with a known past, to listeners that may have missed it."""
+        """Repeat known states, for listeners that missed them."""
         for group in self._groups.values():
             if group.is_settled:
                 self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
 
     def members(self, name: str) -> tuple[str, ...]:
-        """The members of that group; empty: there is no such group."""
+        """Return a group's members; empty if it does not exist."""
         group = self._groups.get(name)
         return () if group is None else group.plan.members
 
     def was_down(self, name: str, began: float) -> bool:
-        """Whether that group is down, or was when a check began at `began` in UTC seconds. That includes a silent one,
-        whose members are unreachable.
-        """
+        """Return whether a group is down, or was at `began` (UTC seconds), even if all members are unreachable."""
         group = self._groups.get(name)
         if group is None:
             return False
@@ -138,12 +131,12 @@ class Groups:
         return group.incident is not None or was_down or self._is_down(group)
 
     def is_blamed(self, name: str) -> bool:
-        """Whether that group itself is at fault, not only the parents of its members."""
+        """Return whether a group is at fault, not only its members' parents."""
         group = self._groups.get(name)
         return group is not None and not all(self._counted(group).values())
 
     def marks(self, target: str) -> Marks:
-        """For a target's report: the number of outages of each of its groups, and when a present one began."""
+        """Return the marks for a target's report."""
         return {
             group.key: (group.number, None if group.incident is None else group.incident.began)
             if self._is_settled(group)
@@ -161,7 +154,6 @@ class Groups:
                     self._see(group, news.target.last_run.ended.timestamp())
 
     def _has_changed(self, group: _Group, target: TargetStatus) -> bool:
-        """Count a checked member, and say whether it has changed: few do."""
         stands = target.is_excused if is_down(target.state) else None
         if group.down is not None and group.down.get(target.name) is stands:
             return False
@@ -172,7 +164,6 @@ class Groups:
         return True
 
     def _counted(self, group: _Group) -> dict[str, bool]:
-        """The members that are down, and whether each is excused."""
         if group.down is None:
             standing = self._standing(group)
             group.size = len(standing)
@@ -192,9 +183,7 @@ class Groups:
         return is_enough(group.plan, len(down), group.size)
 
     def _is_settled(self, group: _Group) -> bool:
-        """Whether the group's past is known; the first call after that takes it up. A report precedes the news of its
-        check: one without marks would misdate a change in the next process.
-        """
+        """Whether the past is known. If a report had no marks, the next process would misdate a change."""
         members = group.plan.members
         while not group.is_settled:
             if group.asked == len(members):
@@ -206,7 +195,6 @@ class Groups:
         return True
 
     def _settle(self, group: _Group) -> None:
-        """Take up the last told state of the group. Later changes are told with the next check."""
         group.is_settled = True
         known = {each.name: each.recalled for each in self._standing(group) if each.recalled is not None}
         state = told_last(group.plan, known, len(self._standing(group)))
@@ -214,7 +202,6 @@ class Groups:
         self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
 
     def _open(self, group: _Group, began: float, down: list[str]) -> Incident:
-        """Begin an incident of the group in silence."""
         group.number += 1
         group.changed = began
         error = error_of(down, len(self._members(group)))
@@ -229,9 +216,7 @@ class Groups:
 
 
 def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> GroupState:
-    """The last told state of the group on a store that is not shared: after the last reported check. `known`: the past
-    of its members, `members` in number.
-    """
+    """Return the state after the last report, on a store that is not shared."""
     key = key_of(plan.name)
     told = [each.marks[key] for each in known.values() if key in each.marks]
     if not told:
@@ -247,29 +232,29 @@ def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> G
 
 
 def forget(group: str, targets: Mapping[str, TargetStatus]) -> None:
-    """Forget a removed group. If it comes back, it begins again."""
+    """Forget a removed group's marks."""
     for target in targets.values():
         if target.recalled is not None:
             target.recalled = target.recalled.without(key_of(group))
 
 
 def key_of(group: str) -> str:
-    """A short name of the group, for reports."""
+    """Return a group's short name for reports."""
     return f"{crc32(group.encode('utf-8', 'replace')):08x}"
 
 
 def is_enough(plan: GroupPlan, down: int, members: int) -> bool:
-    """Whether a group is down with that number of members down."""
+    """Return whether that number down makes the group down."""
     return down > 0 and down >= (members if plan.at_least is None else plan.at_least)
 
 
 def error_of(down: Sequence[str], members: int) -> str:
-    """The error of a group with these members down."""
+    """Name the members that are down."""
     more = f" and {len(down) - _MOST_NAMED} more" if len(down) > _MOST_NAMED else ""
     return f"{len(down)} of {members} are down: {', '.join(down[:_MOST_NAMED])}{more}"
 
 
 def incident_of(group: str, began: float, number: int, error: str, down: int) -> Incident:
-    """The incident of a group, its `number`th, with `down` members down since `began`, UTC seconds."""
+    """Make a group's incident. `began`: UTC seconds."""
     id = state_id(group, began, number)
     return Incident(id, group, began, Status.DOWN, error, members=down, is_group=True)

@@ -1,4 +1,4 @@
-"""Here: which targets this node knows by its own checks, and the status of any target on any node."""
+"""Targets whose status is known without the store."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from .elsewhere import Elsewhere
 
 
 class Here:
-    """The targets that this node was the last to check. `targets`: all, by name.
-
-    `elsewhere`: the status of other nodes' targets; None: the store is not shared. `is_ours`: whether no other node has
-    a target.
-    """
+    """The targets that this node checked last. `elsewhere`: None if the store is not shared."""
 
     def __init__(
         self,
@@ -29,24 +25,24 @@ class Here:
         self._here: set[str] = set()
 
     def is_here(self, name: str) -> bool:
-        """Whether a target's status is known without the store: no other node has had it since our check."""
+        """Return whether no other node had the target since our check."""
         return self._elsewhere is None or (name in self._here and self._recall.has(name) and self._is_ours(name))
 
     def known(self, name: str) -> TargetStatus | None:
-        """The target of that name; another node's as last read. None: there is no such target."""
+        """Return a target, another node's as last read; None if it does not exist."""
         status = self._targets.get(name)
         if status is None or self._elsewhere is None or self.is_here(name):
             return status
         return self._elsewhere.of(name)
 
     def arrive(self, name: str) -> None:
-        """Forget the status of a target that another node may have had. Call this before each check of it."""
+        """Before a check: forget what another node may have changed."""
         if self._elsewhere is not None and name not in self._here:
             self._here.add(name)
             self._leave(name)
 
     def look_around(self) -> None:
-        """Forget the status of targets that other nodes have now."""
+        """Forget targets that other nodes have now."""
         for name in [name for name in self._here if not self._is_ours(name)]:
             self._here.discard(name)
             self._leave(name)

@@ -1,7 +1,6 @@
-"""The judgement of a group with members on several nodes, by the last finding of each.
+"""Judge a group with members on several nodes.
 
-It depends only on the group's state before, and on since when each member has its status. So any node can judge, at any
-time.
+Only the previous state and the members' states count, so any node may judge at any time.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .groups import GroupPlan, GroupState, error_of, incident_of, is_enough
 
 @frozen
 class Member:
-    """A member of a group. `since`: UTC seconds; 0.0: never checked. `is_excused`: a parent is the cause."""
+    """A group's member. `since`: UTC seconds, 0.0 if never checked. `is_excused`: a parent is the cause."""
 
     name: str
     is_down: bool = False
@@ -27,7 +26,7 @@ class Member:
 
 
 def state_of(name: str, values: Mapping[str, Any]) -> GroupState:
-    """The state of that group from these values. Values that make no sense are ignored."""
+    """Read a group's state. Invalid values give the initial state."""
     try:
         number, changed, kept = int(values["number"]), float(values["changed"]), values.get("incident")
         if kept is None:
@@ -38,16 +37,13 @@ def state_of(name: str, values: Mapping[str, Any]) -> GroupState:
 
 
 def member_of(target: TargetStatus) -> Member:
-    """The target as a member of groups."""
+    """Make a member from a target."""
     state = target.state
     return Member(target.name, is_down(state), target.is_excused, 0.0 if state is None else state.started_at)
 
 
 def judged(plan: GroupPlan, before: GroupState, members: Sequence[Member], now: float) -> GroupState:
-    """A group's state by its members, after `before`. `now`: UTC seconds.
-
-    It is down since enough members are, and up since they were not.
-    """
+    """Judge a group. A change is dated by its members, if possible, else `now` (UTC seconds)."""
     down = [each for each in members if each.is_down]
     needed = len(members) if plan.at_least is None else plan.at_least
     if before.incident is None and is_enough(plan, len(down), len(members)):
@@ -65,7 +61,7 @@ def judged(plan: GroupPlan, before: GroupState, members: Sequence[Member], now: 
 
 
 def was_down(target: TargetStatus, began: float) -> bool:
-    """Whether a target is down, or was when a check began at `began` in UTC seconds."""
+    """Return whether a target is down, or was at `began` (UTC seconds)."""
     if target.state is None:
         return False
     state, before = target.state, target.state.ends

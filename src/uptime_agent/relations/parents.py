@@ -1,7 +1,6 @@
-"""Parents: targets through which others are reached. A parent that is down excuses all targets below it.
+"""Parents: targets or groups through which others are reached. A parent that is down excuses all below it.
 
-A group may be a parent. It is down with enough of its members. Then the group is the cause, unless its members are
-unreachable: then their parents are.
+A group that is down is the cause. If its members are unreachable, their parents are.
 """
 
 from __future__ import annotations
@@ -17,20 +16,17 @@ class Asked(Protocol):
     """Groups that may be parents."""
 
     def members(self, name: str) -> tuple[str, ...]:
-        """Return the members of that group; empty: there is no such group."""
+        """See `Groups.members`."""
 
     def was_down(self, name: str, began: float) -> bool:
-        """Return whether that group is down, or was when a check began at `began` in UTC seconds."""
+        """See `Groups.was_down`."""
 
     def is_blamed(self, name: str) -> bool:
-        """Return whether that group itself is at fault, not only the parents of its members."""
+        """See `Groups.is_blamed`."""
 
 
 class Parents:
-    """The parents of targets, and their states. `targets`: all by name, at any time.
-
-    `groups`: possible parents; None: none. `known`: looks up a target of another node; None: there are no other nodes.
-    """
+    """The parents of targets. `known` looks up targets of any node; None: there is one node."""
 
     def __init__(
         self,
@@ -45,7 +41,7 @@ class Parents:
         self._children: dict[str, list[str]] = {}
 
     def follow(self, parents: Mapping[str, Sequence[str]]) -> None:
-        """Use these parents of each target; they have no circle."""
+        """Replace all parents, which must have no circle."""
         self._parents = {name: tuple(of) for name, of in parents.items() if of}
         self._children = {}
         for name, of in self._parents.items():
@@ -55,18 +51,16 @@ class Parents:
             target.below = self.below
 
     def below(self, name: str) -> int:
-        """The number of targets reached through one, at any depth. It looks at each: call it when telling."""
+        """Count targets below one, at any depth. Slow."""
         return len(_reached(name, lambda each: self._children.get(each, ())))
 
     def above(self, name: str) -> set[str]:
-        """All targets above one, at any depth: of a group, its members and those above them."""
+        """Return all targets above one; for a group, its members and theirs."""
         found = _reached(name, lambda each: self._members(each) or self._parents.get(each, ()))
         return {each for each in found if each in self._targets}
 
     def cause(self, name: str, began: float) -> str | None:
-        """The topmost target or group above `name` that is down. A target that was down when a check began at `began`
-        (UTC seconds) counts too. None: none.
-        """
+        """Return the topmost parent that is down, or was at `began` (UTC seconds); or None."""
         found: str | None = None
         parents: Iterable[str] = self._parents.get(name, ())
         while (down := next((each for each in parents if self._was_down(each, began)), None)) is not None:
@@ -74,7 +68,7 @@ class Parents:
         return found
 
     def unchecked(self, name: str, began: float) -> tuple[str, ...]:
-        """The parents of a target that were not checked since an instant, in UTC seconds; of a group, members."""
+        """Return the parents, or their members, not checked since `began` (UTC seconds)."""
         found: dict[str, None] = {}
         for parent in self._parents.get(name, ()):
             for each in self._members(parent) or (parent,):
@@ -84,7 +78,6 @@ class Parents:
         return tuple(found)
 
     def _above(self, name: str) -> Iterable[str]:
-        """Targets and groups that may be the cause instead of a target that is down."""
         members = self._members(name)
         if not members:
             return self._parents.get(name, ())
@@ -103,7 +96,6 @@ class Parents:
 
 
 def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:
-    """All names that are reached from one, directly or by others."""
     found: set[str] = set()
     waiting = list(ways(name))
     while waiting:
@@ -115,7 +107,7 @@ def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:
 
 
 def circle(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """Names of which each has the next as a parent, and the last the first. None: no circle."""
+    """Find names of which each has the next as a parent. None: there is no circle."""
     done: set[str] = set()
     for start in parents:
         path: dict[str, None] = {}

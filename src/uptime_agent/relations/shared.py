@@ -1,14 +1,12 @@
-"""Groups of nodes that share a store, whose members are on several of them.
+"""Groups whose members are on several nodes of a shared store.
 
-Each group is a job of its own, at the place of its messages, so one node has both and all know which. A member that
-changes its status starts it, in the commit of that member's report:
+Each group is a job, on the node that also sends its messages:
 
-    a member changes -> its node sets the next start of the group's job, on whatever node that is
-    the job runs     -> the last reports of all members are read, those of other nodes from the store
-    its end is told  -> the group's state goes into the job, in one commit with the messages about it
+    a member changes -> its node sets the job's next start, in one commit with the member's report
+    the job runs     -> the members' last reports are read
+    the run ends     -> the group's state goes into the job, in one commit with the messages
 
-So after any crash the next node that has the job starts it, or tries it again. It also runs once an hour, and whenever
-it has come to another node. Lives on the loop.
+So a crash loses nothing. The job also runs hourly, and after a move to another node. On the event loop.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ from .groups import GroupPlan, GroupState, forget, told_last
 from .judging import judged, member_of, state_of, was_down
 
 TASK: Final = "group"
-"""The name of the task that judges groups, and the tag of its jobs."""
+"""The task, and the tag of its jobs."""
 
 GROUP: Final = "group:"
-"""The beginning of the ids of groups' jobs. No target has such a name."""
+"""Prefix of job ids. No target's name has it."""
 
 LIMIT: Final = "groups"
-"""The limit of all groups' jobs: one is judged at a time, so that no check waits."""
+"""A limit of one unit, so that checks do not wait."""
 
 EVERY: Final = 3_600.0
 PRIORITY: Final = 6
@@ -42,7 +40,7 @@ RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 
 class _Judged(dict[str, Any]):
-    """The record of a run for history. It also has the group's state now and `before`, which end with the process."""
+    """A run's record. `state` and `before` end with the process."""
 
     def __init__(self, state: GroupState, before: GroupState) -> None:
         incident = state.incident
@@ -53,9 +51,7 @@ class _Judged(dict[str, Any]):
 
 
 class SharedGroups:
-    """All groups, of which this node judges some. `targets`: the existing ones. `is_here`: whether a target's state is
-    known here; otherwise `elsewhere` is asked. `now`: UTC seconds.
-    """
+    """All groups on a shared store. `is_here`: whether this node knows a target. `now`: UTC seconds."""
 
     def __init__(
         self,
@@ -76,13 +72,13 @@ class SharedGroups:
         self._plans: dict[str, GroupPlan] = {}
         self._of: dict[str, list[str]] = {}
         self._stood: dict[str, bool | None] = {}
-        """The last state of each member checked here: down, and whether excused. None: not down."""
+        """Members checked here: None if not down, else whether excused."""
         self._ours: set[str] = set()
         self._has_begun = False
         scheduler.register(TASK, self.run)
 
     def follow(self, plans: Iterable[GroupPlan], now: float) -> None:
-        """Have these groups. A removed group is no longer down, at `now` in UTC seconds."""
+        """Replace the groups. `now` (UTC seconds) ends incidents of removed groups."""
         before, self._plans = self._plans, {plan.name: plan for plan in plans}
         self._of = {}
         for plan in self._plans.values():
@@ -96,7 +92,7 @@ class SharedGroups:
             self._add([name for name, plan in self._plans.items() if before.get(name) != plan])
 
     def begin(self) -> None:
-        """Take up the existing jobs, after the store was read. Jobs of removed groups go."""
+        """Match jobs to groups, once the store was read."""
         self._has_begun = True
         jobs = [job.id.removeprefix(GROUP) for job in self._scheduler.jobs() if TASK in job.tags]
         self._remove([name for name in jobs if name not in self._plans], self._now())
@@ -104,19 +100,19 @@ class SharedGroups:
         self.look_around()
 
     def look_around(self) -> None:
-        """Judge the groups that are ours now and were not: their last node may have told nothing."""
+        """Judge groups that moved to us: their last node may have told nothing."""
         jobs = {name: self._job(name) for name in self._plans}
         before, self._ours = self._ours, {name for name, job in jobs.items() if job is not None and job.is_ours}
         for name in self._ours - before:
             self._start(name)
 
     def tell(self) -> None:
-        """Tell the state of our groups, to listeners that may have missed it."""
+        """Repeat our groups' states, for listeners that missed them."""
         for name in self._ours:
             self._start(name)
 
     def hear(self, news: News) -> None:
-        """Have the groups of a target judged if it has changed. Called with the end of a check."""
+        """Judge the groups of a checked target that changed."""
         if not isinstance(news, (Checked, Remembered)) or news.target.name not in self._of:
             return
         name = news.target.name
@@ -129,21 +125,20 @@ class SharedGroups:
     # -- what is asked of groups that others depend on -----------------------------------------------------------------
 
     def members(self, name: str) -> tuple[str, ...]:
-        """The members of that group; empty: there is no such group."""
+        """See `Groups.members`."""
         plan = self._plans.get(name)
         return () if plan is None else plan.members
 
     def was_down(self, name: str, began: float) -> bool:
-        """Whether enough members of that group are down, or were when a check began at `began` in UTC seconds."""
+        """See `Groups.was_down`."""
         members = self._standing(name)
         return bool(members) and self._needs(name, members) <= sum(was_down(each, began) for each in members)
 
     def is_blamed(self, name: str) -> bool:
-        """Whether that group itself is at fault, not only the parents of its members."""
+        """See `Groups.is_blamed`."""
         return not all(each.is_excused for each in self._standing(name) if is_down(each.state))
 
     def _standing(self, name: str) -> list[TargetStatus]:
-        """The members of a group; other nodes' ones as last read."""
         there = [each for each in self.members(name) if each in self._targets]
         return [self._targets[each] if self._is_here(each) else self._elsewhere.of(each) for each in there]
 
@@ -154,7 +149,7 @@ class SharedGroups:
     # -- the job of a group --------------------------------------------------------------------------------------------
 
     async def run(self, name: str, _values: object = None) -> _Judged | None:
-        """Judge that group. None: it no longer exists. Raises StoreError."""
+        """Judge a group; None if it is gone. Raises StoreError."""
         read: set[str] = set()
         while away := {each for each in self.members(name) if each in self._targets and not self._is_here(each)} - read:
             await self._elsewhere.read(away)
@@ -168,12 +163,12 @@ class SharedGroups:
             if each in self._targets
         ]
         plan, before = self._plans[name], _state(job, name)
-        if before == GroupState():  # it may have been told of by an agent that had the store for itself
+        if before == GroupState():  # an agent that did not share the store may have told it
             before = told_last(plan, {each.name: each.recalled for each in members if each.recalled}, len(members))
         return _Judged(judged(plan, before, list(map(member_of, members)), self._now()), before)
 
     def listen(self, run: RunEnded) -> None:
-        """Take the end of a run, which tells the group's state."""
+        """Store and tell the result of an ended run."""
         result = next((each for each in run.results if isinstance(each, _Judged)), None)
         name = run.job_id.removeprefix(GROUP)
         job = self._job(name)
@@ -195,7 +190,6 @@ class SharedGroups:
         return None
 
     def _start(self, name: str) -> None:
-        """Have a group judged now, by the node that has it."""
         job = self._job(name)
         if job is not None:
             with suppress(JobNotFound, AlreadyStopped):
@@ -207,7 +201,6 @@ class SharedGroups:
             self._start(name)
 
     def _add_job(self, name: str) -> None:
-        """Make the job of a group, unless there is one."""
         self._scheduler.add(
             TASK,
             Every(EVERY),
@@ -237,6 +230,5 @@ class SharedGroups:
 
 
 def _state(job: Job, name: str) -> GroupState:
-    """The last told state of a group, from its job."""
     values = job.args[1] if len(job.args) > 1 else None
     return state_of(name, values) if isinstance(values, Mapping) else GroupState()
