@@ -1,8 +1,4 @@
-"""The roster: which targets are checked, and what a new configuration does to them.
-
-Offers `Roster`, and what follows from a target's configuration: its jobs, their grace and patience. Checks and shows no
-target. Lives on the event loop.
-"""
+"""Which targets are checked. On the event loop."""
 
 from __future__ import annotations
 

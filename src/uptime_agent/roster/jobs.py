@@ -1,4 +1,4 @@
-"""The jobs that check a target, and the seconds that follow from its configuration: grace, duration, patience."""
+"""The jobs that check a target, and their times."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from ..config import Start, Target
 from ..targets import TASK
 
 Vote = Callable[[str], Awaitable[object]]
-"""The task by which a node checks a target and votes on it."""
+"""The task that checks a target and votes."""
 
 CUT_OFF_AFTER: Final = 5.0
-"""Seconds after the timeouts of all attempts at which a hanging check is cut off."""
+"""Seconds after the timeouts of all attempts."""
 
 SHORTEST_GRACE: Final = 1.0
 GRACE_OF_CALENDARS: Final = 60.0
 
 HEARD_WITHIN: Final = 1.0
-"""Seconds after a node's check in which the other nodes get its vote."""
+"""Seconds until other nodes have a vote."""
 
 MOST_VOTES: Final = 100
-"""Checks of one target for votes that run at a time. Timeouts end them sooner, unless the interval is tiny."""
+"""Running checks of one target for votes."""
 
 VOTE: Final = "vote:"
-"""The beginning of the id of a job for votes, on each node that checks the target. No store keeps it."""
+"""Prefix of job ids. No store keeps these jobs."""
 
 
 def add_job(
     scheduler: Scheduler, target: Target, start: Start | datetime | None, gate: float, *, is_patient: bool = False
 ) -> None:
-    """Add the job of a target, or change it. Raises InvalidJob if its schedule is over.
+    """Add or update a target's job. Raises InvalidJob if its schedule is over.
 
-    `gate`: seconds for which a failed check may wait to learn whether we are offline.
+    `gate`: seconds that a failed check may take to learn whether we are offline.
     """
     # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
     waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
@@ -69,8 +69,9 @@ def add_job(
 
 
 def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> None:
-    """Add the job of this node's votes on a target, at each due instant. A node that skipped some, as a check takes
-    long, might never vote on the same instant as another.
+    """Add or update this node's job for votes.
+
+    Slow checks overlap: nodes that skip instants might never vote on the same instant.
     """
     scheduler.add(
         vote,
@@ -89,14 +90,14 @@ def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> N
 
 
 def is_ours(scheduler: Scheduler, name: str) -> bool:
-    """Whether no other agent has the target of that name."""
+    """Return whether no other agent has the target."""
     with suppress(JobNotFound):  # its schedule has ended
         return scheduler.get(name).is_ours
     return True
 
 
 def is_new(scheduler: Scheduler, name: str) -> bool:
-    """Whether a target's job has not ended a run yet: any history is of an earlier job."""
+    """Return whether the job has ended no run: any history is older."""
     try:
         found = scheduler.get(name).statistics()
     except JobNotFound:  # its schedule has ended
@@ -105,10 +106,7 @@ def is_new(scheduler: Scheduler, name: str) -> bool:
 
 
 def holds(target: Target, gate: float, ended: float) -> float:
-    """Seconds after the end of a check within which the next has ended, if we are well.
-
-    `gate`: seconds for which a failed check may wait to learn whether we are offline.
-    """
+    """Return the seconds from a check's end to the latest end of the next. `gate`: see `add_job`."""
     schedule = target.schedule
     allowed = grace_of(target) + longest(target) + gate
     if isinstance(schedule, (Every, After)):
@@ -118,7 +116,7 @@ def holds(target: Target, gate: float, ended: float) -> float:
 
 
 def longest(target: Target) -> float:
-    """Seconds that a check of the target may take: all its attempts, of mode all with a lookup before."""
+    """Return the most seconds that a check takes, all attempts included."""
     timeout = target.timeout * (2 if target.mode is Mode.ALL else 1)
     if isinstance(target.check, StepsCheck):
         timeout += sum(each.timeout or TIMEOUT_OF_ALWAYS for each in target.check.steps if each.is_always)
@@ -126,11 +124,10 @@ def longest(target: Target) -> float:
 
 
 def grace_of(target: Target) -> float:
-    """Seconds that a check may be late. Later ones, such as after a downtime, are left out, so that checks keep their
-    places instead of starting together. If there is no room for all, see `let_wait`.
+    """Return the seconds that a check may be late.
 
-    A push target is not silent if we did not listen. So its deadline may be no later than a start by the calendar,
-    however long its interval is.
+    Later checks, as after a downtime, are left out, so that others keep their places. A push target gets the grace of
+    calendars: it is not silent if we did not listen.
     """
     schedule = target.schedule
     if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):
@@ -139,5 +136,5 @@ def grace_of(target: Target) -> float:
 
 
 def patience_of(target: Target, gate: float) -> float:
-    """Seconds after it is due in which all nodes that check the target have voted."""
+    """Return the seconds after the due instant within which all nodes vote."""
     return grace_of(target) + longest(target) + gate + HEARD_WITHIN

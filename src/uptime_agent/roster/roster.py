@@ -1,7 +1,6 @@
-"""The roster: which targets are checked, and what a new configuration does to them.
+"""Which targets are checked, and what a new configuration changes.
 
-A target is three things here: its status on the board, its check, and its job. Only the roster adds and removes them,
-all together, at the start and later. A target that the new configuration leaves unchanged is not touched.
+A target is a status, a check and a job. Only the roster adds and removes them, together.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from ..text import Redactor
 from .jobs import VOTE, Vote, add_job, add_vote, grace_of, holds, patience_of
 
 MORE_AT_FIRST: Final = 0.15
-"""The share of additional checks while overdue ones of a start are made good."""
+"""Share of additional checks after a start with overdue checks."""
 
 LONGEST_GAP: Final = 0.1
-"""The most seconds between two overdue checks of a start."""
+"""Seconds between overdue checks."""
 
 ROUNDING: Final = timedelta(milliseconds=1)
-"""The difference that a stored start may have from its grid."""
+"""Deviation of a stored start from its grid."""
 
 TOGETHER: Final = 50
-"""Targets that are changed before other tasks get a turn."""
+"""Targets changed before other tasks get a turn."""
 
 
 @frozen
 class Ways:
-    """Parts that the checks of all targets share."""
+    """What the checks of all targets share."""
 
     resolver: Resolver
     clock: Clock
@@ -52,7 +51,7 @@ class Ways:
 
 @frozen
 class Changes:
-    """The names of targets that a new configuration has added, removed, and changed."""
+    """Names of targets that a configuration changed."""
 
     added: tuple[str, ...] = field(default=())
     removed: tuple[str, ...] = field(default=())
@@ -63,11 +62,9 @@ class Changes:
 
 
 class Roster:
-    """The targets that are checked, and their jobs. `is_once`: each one time, whatever its schedule.
+    """The checked targets and their jobs. `is_once`: one check each, whatever the schedule.
 
-    `checks`: by name. `above`: follows the parents. `longest_doubt`: seconds for which a failed check may wait to learn
-    whether we are offline. `vote`: the task by which nodes vote; None: there are no other nodes. `listed`: their status
-    in the configuration's order; the list stays the same object.
+    `longest_doubt`: the `gate` of `add_job`. `vote`: None if there are no other nodes. `listed`: always the same list.
     """
 
     def __init__(
@@ -96,7 +93,7 @@ class Roster:
         self._patient: set[str] = set()
 
     def begin(self, targets: Iterable[Target]) -> None:
-        """Take in the first targets. Raises InvalidJob for a schedule that is over."""
+        """Add the first targets. Raises InvalidJob if a schedule is over."""
         enabled = [target for target in targets if target.is_enabled]
         for target in enabled:
             self._know(target)
@@ -105,10 +102,9 @@ class Roster:
         self._list(targets)
 
     async def follow(self, targets: Iterable[Target]) -> Changes:
-        """Check these targets and no others. Other tasks get turns meanwhile.
+        """Check these targets and no others, with turns for other tasks.
 
-        A removed or disabled target stops at once, and its history stays. A new interval keeps the target's place in
-        it. Raises InvalidJob for a schedule that is over; later changes are then not made.
+        A removed target's history stays. Raises InvalidJob if a schedule is over; later changes are not made.
         """
         wanted = {each.name: each for each in targets if each.is_enabled}
         removed = [name for name in self._targets if name not in wanted]
@@ -125,17 +121,14 @@ class Roster:
         return Changes(tuple(added), tuple(removed), tuple(changed))
 
     def remove_others(self) -> list[str]:
-        """Remove jobs of an earlier agent whose targets are gone. Returns their names."""
+        """Remove stored jobs without a target. Returns their names."""
         gone = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self._statuses]
         for job in gone:
             job.remove()
         return [job.id for job in gone]
 
     def begin_evenly(self) -> None:
-        """Let overdue checks start one after another, not all at once.
-
-        Call it once the store was read. Other starts stay as they are: verdicts depend on next attempts.
-        """
+        """Spread overdue checks, once the store was read. Other starts stay, as verdicts depend on them."""
         now = self._ways.clock.wall()
         lengths = Counter(map(_interval_of, self._targets.values()))
         before: Counter[float] = Counter()
@@ -149,14 +142,13 @@ class Roster:
                 before[interval] += 1
 
     def let_wait(self, name: str) -> None:
-        """Let a target's checks wait for room, however late: otherwise it might be left out every time."""
+        """Let late checks wait for room. Otherwise they might never run."""
         if name in self._statuses and name not in self._patient:
             self._patient.add(name)
             with suppress(JobNotFound):  # its schedule has ended
                 self._scheduler.get(name).update(missed=Missed.LATEST)
 
     def _set(self, target: Target) -> None:
-        """Check a target as the configuration now says. Its known state stays."""
         self._add(target)
         self._know(target)
 
@@ -193,7 +185,6 @@ class Roster:
         self._targets[target.name] = target
 
     def _asked(self, target: Target) -> Target:
-        """The target as it is checked: with `is_once` push targets are not listened to."""
         if not self._is_once or not isinstance(target.check, PushCheck):
             return target
         return evolve(target, check=evolve(target.check, is_heard=False))
@@ -213,7 +204,7 @@ class Roster:
 
 
 def _interval_of(target: Target) -> float:
-    """Seconds between checks that are spread by name. 0: they are not."""
+    """Seconds between checks that are spread by name, else 0."""
     if (
         not isinstance(target.schedule, Every)
         or target.start not in (None, "phase")
@@ -225,7 +216,6 @@ def _interval_of(target: Target) -> float:
 
 
 def _is_overdue(job: Job, now: float, grace: float) -> bool:
-    """Whether a regular start passed so recently that it would be made good."""
     due = job.next_start
     if due is None or not now - grace <= due.timestamp() <= now:
         return False
@@ -234,7 +224,7 @@ def _is_overdue(job: Job, now: float, grace: float) -> bool:
 
 
 def check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 1) -> TargetCheck:
-    """Make the check of a target. `attempts`: the number of its next run."""
+    """Make a target's check. `attempts`: of its next run."""
     return TargetCheck(
         check=target.check,
         needs=target.needs,
