@@ -1,8 +1,6 @@
-"""Tables of a PostgreSQL database that name servers and probes: read, followed, and made.
+"""PostgreSQL tables that name servers and probes. Their writers decide where the agent connects.
 
-Offers `TablesPlace` (where they are), `Tables`, which follows them while the agent runs, `read_once`, and
-`make_tables`. Probes no server. Lives on the event loop, over one connection; `make_tables` blocks. A role that may
-write these tables decides where the agent connects to.
+On the event loop, over one connection; `make_tables` blocks.
 """
 
 from __future__ import annotations

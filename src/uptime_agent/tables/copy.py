@@ -1,7 +1,4 @@
-"""The copy of the last valid rows on disk: an agent begins with it while their database is away.
-
-It names the database of the rows, and is void for another one.
-"""
+"""A copy on disk of the last valid rows, for a start without their database."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from .rows import Row
 
 _FORM: Final = 2
 _LAST: Final = 253_370_764_800
-"""UTC seconds of the year 9999, the last that can be written."""
+"""UTC seconds of the year 9999."""
 
 
 def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
-    """Replace the copy by these rows. `at`: UTC seconds. Raises OSError."""
+    """Replace the copy. `at`: UTC seconds. Raises OSError."""
     beside = file.with_name(f"{file.name}.new")
     kept = [{"table": row.table, "key": row.key, "values": row.values} for row in rows]
     content = json.dumps({"form": _FORM, "from": origin, "at": at, "rows": kept})
@@ -32,7 +29,7 @@ def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
 
 
 def read_back(file: Path, origin: str) -> tuple[list[Row], float] | None:
-    """Return the rows, and when they were read; None: there is no valid copy of these tables."""
+    """Return the rows and when they were read; None without a valid copy of this origin."""
     try:
         found = json.loads(file.read_text("utf-8"))
         at = float(found["at"])

@@ -1,7 +1,6 @@
-"""Following the tables: read at the start, when a trigger says so, and every few seconds.
+"""Follow the tables: read them at the start, at triggers, and every few seconds.
 
-The connection listens before it reads, so that no change is missed. If it breaks, a new one reads everything again.
-Meanwhile the last rows are valid; at the start, the copy on disk.
+It listens before it reads, so no change is missed. While the database is away, the last rows or the copy are valid.
 """
 
 from __future__ import annotations
@@ -24,22 +23,21 @@ from .reading import Reader, TablesUnread, reader
 from .rows import Known, taken_in, targets_of
 
 AGAIN_AFTER: Final = 1.0
-"""Seconds between two attempts to connect."""
+"""Seconds between connections."""
 REST: Final = 0.2
-"""The least seconds between two looks, however often the database tells of changes."""
+"""Seconds between readings, at least."""
 MOST_TOLD: Final = 20
-"""Wrong rows that are named after a look."""
 
 
 @frozen
 class Found:
-    """The valid rows. `wrong`: what is wrong with others."""
+    """The valid rows. `wrong`: mistakes in others."""
 
     known: Known = field(factory=dict)
     wrong: tuple[str, ...] = ()
 
     def targets(self, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
-        """Return the servers, each with its scopes. `around`: the scopes around all."""
+        """Return the servers, each with its scopes. `around`: outer scopes."""
         return targets_of(self.known, around)
 
 
@@ -51,9 +49,7 @@ async def read_once(place: TablesPlace, resolver: Resolver, clock: Clock, named:
 
 
 class Tables:
-    """Follows tables. `follow` is awaited with each new state; `say` gets news for people. `named`: the names of
-    servers in the file.
-    """
+    """Follows tables. `say` gets messages. `named`: servers in the file."""
 
     def __init__(
         self,
@@ -75,7 +71,7 @@ class Tables:
         self._is_away = False
 
     async def run(self) -> None:
-        """Follow them until cancelled."""
+        """Follow until cancelled."""
         while True:
             try:
                 async with reader(self._place, self._resolver, self._clock) as opened:
@@ -114,7 +110,6 @@ class Tables:
             self._say(f"{len(wrong) - MOST_TOLD:,} more rows of {self._place} are not used")
 
     async def _lost(self, reason: str) -> None:
-        """Say once that they cannot be read, and what is valid meanwhile."""
         if self._is_away:
             return
         self._is_away = True

@@ -1,4 +1,4 @@
-"""Making the tables: once, by a role with that right, and never over others."""
+"""Make the tables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .reading import TablesUnread
 from .schema import VERSION, quoted, sql_of
 
 WITHIN: Final = 10
-"""Seconds to connect."""
+"""Seconds."""
 
 
 def make_tables(owner: Server, schema: str, reader: str | None) -> bool:
-    """Make the tables of this version as the role of `owner`, unless they exist. Returns whether it has made them.
+    """Make the tables; False if they exist. Blocks. Raises TablesUnread.
 
-    `reader`: a role that may read them. Blocks. Raises TablesUnread.
+    `reader`: a role that may read them.
     """
     try:
         import psycopg  # noqa: PLC0415 - only who has such tables needs it

@@ -1,6 +1,6 @@
-"""Passwords that rows refer to: in a variable of the agent, or in a file of one folder.
+"""Passwords that rows refer to, in environment variables or files.
 
-A row also says which server gets the password. So it can name only passwords for that purpose.
+A row also names the server that gets the password, so it may name only passwords for that purpose.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ..toml import Unfit, content_of, secret
 from .place import TablesPlace
 
 FOLDER: Final = "passwords"
-"""The folder next to the configuration. A row may send each file of the folder to a server."""
+"""The folder next to the configuration. Rows may send any of its files."""
 LONGEST: Final = 4096
-"""Bytes of a password."""
+"""Bytes."""
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
 
 
 def password_of(variable: Any, file: Any, place: TablesPlace) -> str | None:
-    """Read the password that a row refers to. Raises Unfit."""
+    """Read a row's password. Raises Unfit."""
     if variable is not None:
         return _of_variable(variable, place.environment)
     return None if file is None else _of_file(file, place.folder)
@@ -34,7 +34,6 @@ def _of_variable(variable: Any, environment: Mapping[str, str]) -> str:
 
 
 def _of_file(file: Any, folder: Path) -> str:
-    """Read a file of one line in the folder itself, which is no link out of it."""
     name = file.removeprefix(f"{FOLDER}/") if isinstance(file, str) else ""
     if file != f"{FOLDER}/{name}" or not name.isprintable() or name in {"", ".", ".."} or {"/", "\\"} & set(name):
         raise Unfit(f"a password_file in the folder {FOLDER} beside the configuration, as in {FOLDER}/NAME", file)

@@ -1,4 +1,4 @@
-"""The place of the tables in a configuration, and of the passwords that they name."""
+"""Where the tables are."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ POLL: Final = 5.0
 
 @frozen(kw_only=True)
 class TablesPlace:
-    """The database and schema of the tables. They are read every `poll` seconds, and when a trigger says so.
+    """Where the tables are. They are read every `poll` seconds, and at triggers.
 
-    `folder`, `environment`: the places of passwords. `copy`: the file with the last valid rows; None: none, as this
-    agent stores nothing.
+    `folder`, `environment`: where passwords are. `copy`: the file of the last valid rows, or None.
     """
 
     server: Server
@@ -31,7 +30,7 @@ class TablesPlace:
 
     @property
     def origin(self) -> str:
-        """The origin of the rows, as their copy names it."""
+        """The database, as the copy names it."""
         host, port = self.server.place
         return f"{self.schema} of {self.server.database} at {host}:{port}"
 

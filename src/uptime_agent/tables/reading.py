@@ -1,4 +1,4 @@
-"""Reading the tables over one connection, and hearing of their changes."""
+"""Read the tables over one connection."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from .rows import Row, row_of
 from .schema import VERSION, listen_of, read_of
 
 WITHIN: Final = 10.0
-"""Seconds for reading all rows."""
+"""Seconds for all rows."""
 COLUMNS: Final = 3
 MOST_BYTES: Final = 8 * 1024 * 1024
 MOST_ROWS: Final = 20_000
-"""Rows of all tables together."""
 
 _MISSING: Final = ("42P01", "3F000")
 
 
 class TablesUnread(Exception):
-    """The tables cannot be read. The text says why, and what to do."""
+    """The tables cannot be read. The text says why and what to do."""
 
 
 class Reader:
@@ -42,15 +41,15 @@ class Reader:
 
     @property
     def is_worn(self) -> bool:
-        """Whether another connection should replace this one."""
+        """Whether this connection should be replaced."""
         return self._connection.is_worn
 
     async def listen(self) -> None:
-        """Hear of changes from now on. Raises TablesUnread."""
+        """Subscribe to changes. Raises TablesUnread."""
         await self._asked(listen_of(self._place.schema))
 
     async def rows(self) -> list[Row]:
-        """Return all rows of one instant, unreadable ones included. Raises TablesUnread."""
+        """Return all rows of one instant, also unreadable rows. Raises TablesUnread."""
         found = await self._asked(read_of(self._place.schema), width=COLUMNS)
         rows = await run_sync(lambda: [row_of(*each) for each in found])
         versions = [row.values.get("version") for row in rows if row.table == "meta"]
@@ -60,7 +59,7 @@ class Reader:
         return [row for row in rows if row.table != "meta"]
 
     async def changed(self) -> None:
-        """Return once a table has changed. Raises TablesUnread."""
+        """Wait for a change. Raises TablesUnread."""
         try:
             await self._connection.notified()
         except Unreachable as exc:

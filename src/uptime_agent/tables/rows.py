@@ -1,6 +1,4 @@
-"""Rows of the tables, read strictly, each by itself: a wrong row is named, and costs no other row anything. Pure but
-for passwords, which are in files or in the environment.
-"""
+"""Read rows strictly: a wrong row is named, and harms no other."""
 
 from __future__ import annotations
 
@@ -20,19 +18,19 @@ from .place import TablesPlace
 from .schema import LONGEST
 
 SHORTEST: Final = 1.0
-"""Seconds between two runs of a probe."""
+"""Seconds between runs of a probe, at least."""
 SERVERS: Final = "servers"
 _OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
 _LONGEST_KEY: Final = 512
 _SCOPES: Final = ("cluster", "group", "global")
 
 Key = tuple[str, str]
-"""A table and the key of a row."""
+"""A table and a row's key."""
 
 
 @frozen
 class Row:
-    """A row as read. `trouble`: the expected values, if they are unreadable."""
+    """A row. `trouble`: what was expected of unreadable values."""
 
     table: str
     key: str
@@ -41,7 +39,7 @@ class Row:
 
 
 def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row:
-    """Read any row. Its values are JSON: texts, numbers, booleans, null, and lists of these."""
+    """Read any row. Its values are JSON without nested tables."""
     name, known = ((each or b"")[:_LONGEST_KEY].decode("utf-8", "replace") for each in (table, key))
     if content is None or len(content) > LONGEST:
         return Row(name, known, {}, f"values of at most {LONGEST // 1024} KiB")
@@ -55,13 +53,13 @@ def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether a value is at most a list of plain ones, so that comparisons are never deep."""
+    """Flat values make comparisons cheap."""
     return not any(isinstance(each, (dict, list)) for each in (value if isinstance(value, list) else [value]))
 
 
 @frozen
 class ServerRow:
-    """A server and its cluster and group."""
+    """A server with its cluster and group."""
 
     target: PostgresTarget
     cluster: str | None
@@ -70,7 +68,7 @@ class ServerRow:
 
 @frozen
 class ProbeRow:
-    """A scope ("server", "cluster", "group" or "global") with its name, and its choice for a probe."""
+    """A scope's choice for a probe. `scope`: server, cluster, group or global."""
 
     scope: str
     of: str | None
@@ -87,13 +85,13 @@ class Good:
 
 
 Known = Mapping[Key, Good]
-"""The valid rows, in their newest valid form."""
+"""The valid rows."""
 
 
 def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Collection[str]) -> tuple[Known, list[str]]:
-    """Return the rows that are valid now, and what is wrong with others.
+    """Return the valid rows, and mistakes in others. A wrong row keeps its last valid form.
 
-    A wrong row keeps its last valid form. `named`: the names of servers in the file.
+    `named`: servers in the file.
     """
     found: dict[Key, Good] = {}
     wrong: list[str] = []
@@ -124,12 +122,12 @@ def _why(error: Exception) -> str:
 
 
 def _stands(row: Row, named: Collection[str]) -> bool:
-    """Whether an unchanged row keeps its meaning. It does not if the file has its name, or if it refers to a file."""
+    """Whether an unchanged row keeps its meaning. The file may have its name now; its password file may differ."""
     return row.table != SERVERS or (row.key not in named and row.values["password_file"] is None)
 
 
 def targets_of(known: Known, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
-    """Return the servers of these rows, each with its scopes. `around`: the scopes around all."""
+    """Return the servers, each with its scopes. `around`: outer scopes."""
     said: dict[tuple[str, str | None], dict[str, Choice]] = {}
     for each in known.values():
         if isinstance(each.meaning, ProbeRow):

@@ -1,4 +1,4 @@
-"""The tables as SQL: how they are made, and read in one statement, hence as of one instant."""
+"""The tables as SQL. One statement reads all, as of one instant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 VERSION: Final = 1
 SCHEMA: Final = "timerqueue_probes"
 LONGEST: Final = 64 * 1024
-"""Bytes of the values of a row, as JSON."""
+"""Bytes of a row's values."""
 
 _MAKE: Final = """\
 CREATE SCHEMA IF NOT EXISTS {s};
@@ -108,12 +108,12 @@ UNION ALL SELECT 'probe_configs', id::text, jsonb_build_object('scope', scope,
 
 
 def quoted(name: str) -> str:
-    """Write a name as an identifier."""
+    """Quote an identifier."""
     return '"{}"'.format(name.replace('"', '""'))
 
 
 def sql_of(schema: str, reader: str | None = None) -> str:
-    """Return SQL that makes the tables. `reader`: a role that may read them."""
+    """Return SQL that makes the tables. `reader`: may read them."""
     made = _MAKE.replace("{version}", str(VERSION))
     triggers = "".join(
         _TRIGGER.replace("{table}", table) for table in ("groups", "clusters", "servers", "probe_configs")
@@ -123,7 +123,7 @@ def sql_of(schema: str, reader: str | None = None) -> str:
 
 
 def read_of(schema: str) -> str:
-    """Return SQL that reads all rows: the table, the key, and the values as JSON."""
+    """Return SQL that reads table, key, and values as JSON of each row."""
     return _READ.replace("{longest}", str(LONGEST)).replace("{s}", quoted(schema))
 
 
