@@ -1,7 +1,4 @@
-"""Uptime and latency of a target, weighted by time and not by the number of checks.
-
-Offers `Past`, which grows with each check and fits into a line of history, and figures of it. Pure: any thread.
-"""
+"""Uptime and latency of a target, weighted by time, not by checks. Pure: any thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latency over a time: percentiles in which each answer counts for as long as it was the latest."""
+"""Latency: percentiles in which each answer counts for as long as it was the latest."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from attrs import frozen
 SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 HOLDS: Final = 2.0
-"""Times the usual distance between answers for which one counts at most: after that there is a gap."""
+"""An answer counts for this many median distances between answers; then follows a gap."""
 
 
 @frozen
 class Latency:
-    """Percentiles in seconds by name; empty: there was no answer. `known`: the share of the window that they cover."""
+    """Percentiles in seconds; empty without answers. `known`: the share of the window that they cover."""
 
     percentiles: dict[str, float]
     known: float
 
 
 def latency_over(answers: Iterable[tuple[float, float]], now: float, window: float) -> Latency:
-    """The latency in the `window` seconds before `now`, of answers in any order: (instant in UTC seconds, seconds)."""
+    """Return the latency in the `window` seconds before `now`. An answer: (UTC seconds, seconds)."""
     ordered = sorted(answers)
     if not ordered:
         return Latency({}, 0.0)

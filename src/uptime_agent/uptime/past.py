@@ -1,10 +1,9 @@
-"""The past of a target: stretches of time with one status each, up to a bound.
+"""The past of a target: stretches of time with one status each.
 
-A check is valid until the next one, if that comes in time. If it does not, the status in between is unknown: the agent
-was away, the target in maintenance, a check missed. An unknown stretch is part of the past and counts for nothing.
+A check is valid until the next. If that is late, the status in between is unknown, which counts for nothing.
 
-The past is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45". The first stretch has its instant, each other
-one the seconds since the one before. The last check and its validity follow.
+It is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45": the first start, the seconds to each next start, the
+last check, and its validity.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from attrs import field, frozen
 from ..checks import Status
 
 LONGEST: Final = 40 * 86_400.0
-"""The most seconds of the past that are kept."""
+"""Seconds."""
 
 MOST: Final = 40
-"""The most stretches that are kept. A target that changes more often has a shorter past."""
+"""Stretches. A target that changes more often has a shorter past."""
 
 LARGEST: Final = 10**12
 
@@ -29,7 +28,7 @@ _STATUSES: Final = {letter: status for status, letter in LETTERS.items()}
 
 @frozen
 class Span:
-    """A stretch: from `start`, in UTC seconds, to the start of the next one."""
+    """A stretch from `start` (UTC seconds) to the next."""
 
     start: float
     status: Status
@@ -37,7 +36,7 @@ class Span:
 
 @frozen
 class Past:
-    """Stretches, the latest last. `seen`: the end of the last check. `until`: its validity without another."""
+    """`seen`: the last check's end. `until`: its validity without another."""
 
     spans: tuple[Span, ...]
     seen: float
@@ -57,7 +56,7 @@ class Past:
 
 
 def past_after(past: Past | None, status: Status, now: float, holds: float) -> Past:
-    """The past after a check that ended `now`. It is valid for `holds` seconds, or until the next one."""
+    """Add a check that ended at `now` and is valid for `holds` seconds."""
     now = round(now, 1)
     until = now + round(min(holds, LONGEST))
     if past is None or now < past.seen:  # the clock was set back: what was measured on it is told by it no more
@@ -78,7 +77,7 @@ def _kept(spans: tuple[Span, ...], now: float) -> tuple[Span, ...]:
 
 
 def parse_past(text: str) -> Past:
-    """Read a past. Raises ValueError for any other text: other programs may have written it."""
+    """Read a past. Raises ValueError for any other text."""
     if not isinstance(text, str) or len(text) > MOST * 20:
         raise ValueError
     *words, last = text.split(" ")

@@ -10,19 +10,19 @@ from ..checks import Status
 from .past import Past
 
 WINDOWS: Final = {"1 h": 3_600.0, "24 h": 86_400.0, "7 d": 604_800.0, "30 d": 2_592_000.0}
-"""Windows for people, in seconds."""
+"""Seconds."""
 
 
 @frozen
 class Uptime:
-    """The shares, from 0 to 1, of a window. `up`: of its known part (None: nothing is known); `known`: of the whole."""
+    """Shares from 0 to 1. `up`: of the known time, None without any. `known`: of the window."""
 
     up: float | None
     known: float
 
 
 def uptime_over(past: Past | None, now: float, window: float) -> Uptime:
-    """The uptime in the `window` seconds before `now`. A degraded target is up; unknown time counts for nothing."""
+    """Return the uptime in the `window` seconds before `now`. Degraded counts as up."""
     if past is None:
         return Uptime(None, 0.0)
     end = min(now, past.until) if now <= past.until else past.seen

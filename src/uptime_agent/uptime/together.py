@@ -1,4 +1,4 @@
-"""The past of several targets as one, which is down when enough of them are."""
+"""The past of several targets as one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .past import Past, Span
 
 
 def together(pasts: Sequence[Past | None], at_least: int | None, now: float) -> Past | None:
-    """The past of targets as one, up to `now` in UTC seconds: down while `at_least` of them are; None: all.
+    """Return a group's past until `now` (UTC seconds): down while `at_least` members are; None: all.
 
-    It is unknown while unknown targets might decide. None: nothing is known.
+    It is unknown while unknown members might decide. Returns None if nothing is known.
     """
     least = len(pasts) if at_least is None else at_least
     changes = sorted((change for past in pasts if past is not None for change in _changes(past, now)), key=_instant)
@@ -29,7 +29,6 @@ def together(pasts: Sequence[Past | None], at_least: int | None, now: float) -> 
 
 
 def _changes(past: Past, now: float) -> Iterator[tuple[float, Status, Past]]:
-    """The instants at which a target's status changed, or became unknown."""
     for span in past.spans:
         yield span.start, span.status, past
     end = math.inf if now <= past.until else past.seen
