@@ -1,4 +1,4 @@
-"""Is it a kind of check? The suite that every kind must pass, the agent's and your own.
+"""The suite that every kind of check must pass, the agent's and your own.
 
     from uptime_agent.testing import StreamConformance
 
@@ -17,11 +17,10 @@
 
             return serve
 
-`KindConformance` is for every kind: its values, its readers, its secrets. `StreamConformance` adds what a check over
-TCP promises, against servers on 127.0.0.1. These are up, refuse, close at once, say nothing, flood, send tiny pieces
-or talk garbage. `DatagramConformance` does the same over UDP; its `replies` says what a server sends back to a
-datagram. If a URL is more than scheme, host and port, override the fixture `url_of`. Async tests need anyio's pytest
-plugin, which comes with anyio. Knows no kind of check. Needs pytest, hypothesis and the extra `agent`.
+`KindConformance` tests values, readers and secrets of any kind. `StreamConformance` adds checks over TCP, against
+servers on 127.0.0.1: good, silent and hostile. `DatagramConformance` does so over UDP; its `replies` answers a
+datagram. Override `url_of` if a URL is more than scheme, host and port. Needs pytest with anyio's plugin, hypothesis
+and the extra `agent`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-"""Rules of checks over UDP: what comes from elsewhere, or makes no sense, or does not end."""
-
 from __future__ import annotations
 
 import socket
@@ -14,25 +12,24 @@ from ._rules_of_streams import GARBAGE, Make, MakeAttempt, found, troubles
 from ._servers import Replies, answering, next_descriptor, port_of, refusing
 
 FLOOD = 20_000
-"""Datagrams, more than any check reads."""
+"""More datagrams than any check reads."""
 
 
 class DatagramConformance(KindConformance):
-    """The suite for checks over UDP. A subclass brings the fixtures `kind`, `examples` and `replies`."""
+    """The suite for checks over UDP. Needs fixtures `kind`, `examples` and `replies`."""
 
     @pytest.fixture
     def replies(self) -> Replies:
-        """A callable: what a server that is well sends back to a datagram of the first example."""
+        """What a good server answers to a datagram of the first example."""
         msg = "a subclass says what a server that is well answers: see the docstring of uptime_agent.testing"
         raise NotImplementedError(msg)
 
     @pytest.fixture
     def make(self, kind: Kind, examples: Examples, url_of: UrlOf) -> Make:
-        """A callable that makes the check of the first example for a port."""
+        """Makes the check of the first example for a port."""
         return lambda port, host="127.0.0.1": made(kind, url_of(host, port), examples[0])
 
     async def test_an_answer_as_expected_is_up(self, make: Make, replies: Replies, attempt: MakeAttempt) -> None:
-        """Without an error, with "connect" measured, and with nothing but plain values in the detail."""
         async with answering(replies) as server:
             at = attempt()
             with anyio.fail_after(PATIENCE):
@@ -45,7 +42,7 @@ class DatagramConformance(KindConformance):
     async def test_it_asks_the_address_that_it_is_given(
         self, make: Make, replies: Replies, attempt: MakeAttempt
     ) -> None:
-        """The name was looked up once, and this address was chosen: the check looks nothing up."""
+        """A check looks no name up."""
         async with answering(replies, "127.0.0.3") as server:
             with anyio.fail_after(PATIENCE):
                 finding = await make(server.port, "name.invalid").attempt(attempt("127.0.0.3"))
@@ -56,7 +53,7 @@ class DatagramConformance(KindConformance):
     async def test_a_port_on_which_nobody_listens_is_the_targets_trouble(
         self, make: Make, attempt: MakeAttempt
     ) -> None:
-        """The machine says so, and it is down at once: no waiting for an answer."""
+        """It is down at once."""
         at = attempt()
         with (
             anyio.fail_after(PATIENCE),
@@ -69,7 +66,6 @@ class DatagramConformance(KindConformance):
         assert "connect" not in at.watch.phases
 
     async def test_a_cancelled_check_leaves_nothing_open(self, make: Make, attempt: MakeAttempt) -> None:
-        """Although the server never answered."""
         async with answering(lambda _: ()) as server:
             before = next_descriptor()
             async with anyio.create_task_group() as group:
@@ -80,7 +76,7 @@ class DatagramConformance(KindConformance):
             assert next_descriptor() == before
 
     async def test_garbage_is_no_defect(self, make: Make, replies: Replies, attempt: MakeAttempt) -> None:
-        """What makes no sense is passed over or is down; what is right may still come after it."""
+        """The check passes over it, or is down."""
         for garbage in (b"", *GARBAGE):
 
             def first_garbage(data: bytes, garbage: bytes = garbage) -> Iterator[bytes]:
@@ -96,7 +92,7 @@ class DatagramConformance(KindConformance):
     async def test_a_flood_of_garbage_makes_no_target_down(
         self, make: Make, replies: Replies, attempt: MakeAttempt
     ) -> None:
-        """Senders can forge the target's address: garbage is passed over, and the answer after it counts."""
+        """Senders can forge the target's address, so the answer after garbage counts."""
         questions: list[bytes] = []
 
         def a_flood_first(data: bytes) -> Iterator[bytes]:
@@ -111,7 +107,7 @@ class DatagramConformance(KindConformance):
     async def test_an_answer_from_elsewhere_is_not_taken(
         self, make: Make, replies: Replies, attempt: MakeAttempt
     ) -> None:
-        """Senders can forge datagrams: only those from the address and port that were asked count."""
+        """Only the address and port that were asked count."""
         async with (
             await anyio.create_udp_socket(family=socket.AF_INET, local_host="127.0.0.1") as stranger,
             await anyio.create_udp_socket(family=socket.AF_INET, local_host="127.0.0.1") as server,

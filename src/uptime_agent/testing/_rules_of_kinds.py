@@ -1,5 +1,3 @@
-"""Rules of every kind: a check is a value, its options are read strictly, and its secrets stay its own."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +18,7 @@ UrlOf: TypeAlias = Callable[[str, int], str]
 Examples: TypeAlias = Sequence[Mapping[str, Any]]
 
 PATIENCE = 60.0
-"""Seconds after which a test gives up: a guard against what hangs, and no claim about speed."""
+"""Seconds until a hanging test fails."""
 
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -37,7 +35,6 @@ PLAIN = st.one_of(
 TOML = st.recursive(
     PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=6
 )
-"""Any value that a file may hold."""
 
 
 def made(kind: Kind, url: str, options: Mapping[str, Any]) -> Check:
@@ -47,36 +44,35 @@ def made(kind: Kind, url: str, options: Mapping[str, Any]) -> Check:
 
 
 class KindConformance:
-    """The suite for every kind of check. A subclass brings the fixtures `kind` and `examples`."""
+    """The suite for every kind of check. Needs fixtures `kind` and `examples`."""
 
     @pytest.fixture
     def kind(self) -> Kind:
-        """The kind to be tested."""
+        """The kind under test."""
         msg = "a subclass says which kind it tests: see the docstring of uptime_agent.testing"
         raise NotImplementedError(msg)
 
     @pytest.fixture
     def examples(self) -> Examples:
-        """Tables of options as in a file. Together they have each option of the kind."""
+        """Tables of options as in a file. Together they have each option."""
         return [{}]
 
     @pytest.fixture
     def url_of(self, kind: Kind) -> UrlOf:
-        """A callable that writes a URL for a host and a port."""
+        """Writes a URL for a host and a port."""
         scheme, port = next(iter(kind.schemes.items()))
         return lambda host, at: f"{scheme}://{host}" if port == 0 else f"{scheme}://{host}:{at}"
 
     @pytest.fixture
     def attempt(self) -> Callable[..., Attempt]:
-        """A callable that makes what a check is given, for an address."""
+        """Makes an attempt at an address."""
         return lambda address="127.0.0.1": Attempt(address, Stopwatch(SystemClock()), PATIENCE)
 
     def test_the_examples_have_each_option(self, kind: Kind, examples: Examples) -> None:
-        """An option without an example is tested by nothing here, and an unknown one by no suite at all."""
         assert {key for each in examples for key in each} == set(kind.options)
 
     def test_a_check_is_a_value(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """Many runs share it at a time: two of the same options are equal, and neither can be changed."""
+        """Many runs share a check: it compares by its options, and cannot be changed."""
         for options in examples:
             check = made(kind, url_of("host.example", 7), options)
             assert check == made(kind, url_of("host.example", 7), options)
@@ -84,12 +80,11 @@ class KindConformance:
                 check.url = check.url  # type: ignore[misc] # which is the test
 
     def test_its_url_is_the_one_that_it_was_made_of(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """A target is shown, limited and looked up by it."""
         url = parse_url(url_of("host.example", 7), kind.schemes)
         assert all(made(kind, url_of("host.example", 7), options).url == url for options in examples)
 
     def test_a_password_in_its_url_is_secret(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """It is among `secrets`, and a repr, which ends up in logs, does not show it. Or the kind takes none."""
+        """It is in `secrets` and not in the repr, or the kind takes no password."""
         url = url_of("host.example", 7).replace("://", "://me:hunter22@", 1)
         shown: list[str] = []
         for options in examples:
@@ -103,7 +98,7 @@ class KindConformance:
         assert "hunter22" not in "".join(shown)
 
     def test_a_reader_takes_a_value_or_says_what_it_expected(self, kind: Kind) -> None:
-        """Whatever a file holds: Unfit is what a reader raises, and nothing else."""
+        """Readers raise only Unfit."""
 
         @SETTINGS
         @given(value=TOML)
@@ -115,7 +110,7 @@ class KindConformance:
         read()
 
     def test_options_that_were_read_make_a_check_or_clash(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """Any of them together, also such as no example has. A clash names a key that is there."""
+        """Any options together. A clash names a given key."""
         values = {key: [each[key] for each in examples if key in each] for key in kind.options}
         tables = st.fixed_dictionaries({}, optional={key: st.sampled_from(found) for key, found in values.items()})
 

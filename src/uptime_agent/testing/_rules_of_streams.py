@@ -1,5 +1,3 @@
-"""Rules of checks over TCP, against servers of many tempers."""
-
 from __future__ import annotations
 
 import socket
@@ -30,14 +28,14 @@ GARBAGE = [
 
 
 def troubles(error: BaseException) -> Trouble:
-    """Judge what a check raised. A test fails if it is no trouble but a defect."""
+    """Judge what a check raised. A test fails if it is a defect."""
     trouble = judge(error, "peer")
     assert trouble is not None, f"a defect of the check: {error!r}"
     return trouble
 
 
 async def found(check: Check, at: Attempt) -> Finding:
-    """Make an attempt that is no redirect; what it raises is judged, as the agent does."""
+    """Make an attempt, and judge its error as the agent does."""
     try:
         finding = await check.attempt(at)
     except Exception as exc:  # noqa: BLE001 - judged on the next line
@@ -48,7 +46,7 @@ async def found(check: Check, at: Attempt) -> Finding:
 
 
 class StreamConformance(KindConformance):
-    """The suite for checks over TCP. A subclass brings the fixtures `kind`, `examples` and `well`."""
+    """The suite for checks over TCP. Needs fixtures `kind`, `examples` and `well`."""
 
     @pytest.fixture
     def well(self) -> Well:
@@ -58,11 +56,10 @@ class StreamConformance(KindConformance):
 
     @pytest.fixture
     def make(self, kind: Kind, examples: Examples, url_of: UrlOf) -> Make:
-        """A callable that makes the check of the first example for a port."""
+        """Makes the check of the first example for a port."""
         return lambda port, host="127.0.0.1": made(kind, url_of(host, port), examples[0])
 
     async def test_an_answer_as_expected_is_up(self, make: Make, well: Well, attempt: MakeAttempt) -> None:
-        """Without an error, with "connect" measured, and with nothing but plain values in the detail."""
         async with serving(well) as server:
             at = attempt()
             finding = await make(server.port).attempt(at)
@@ -72,7 +69,7 @@ class StreamConformance(KindConformance):
         assert all(isinstance(each, (str, int, float)) for each in finding.detail.values())
 
     async def test_it_dials_the_address_that_it_is_given(self, make: Make, well: Well, attempt: MakeAttempt) -> None:
-        """The name was looked up once, and this address was chosen: the check looks nothing up."""
+        """A check looks no name up."""
         async with serving(well, "127.0.0.3") as server:
             finding = await make(server.port, "name.invalid").attempt(attempt("127.0.0.3"))
             assert isinstance(finding, Finding)
@@ -80,7 +77,7 @@ class StreamConformance(KindConformance):
             assert server.connections >= 1
 
     async def test_a_refused_connection_is_the_targets_trouble(self, make: Make, attempt: MakeAttempt) -> None:
-        """It is down, and another address may be tried: nothing has connected."""
+        """Nothing has connected, so another address may be tried."""
         at = attempt()
         with refusing(socket.SOCK_STREAM) as port, pytest.raises((OSError, CheckFailed)) as caught:
             await make(port).attempt(at)
@@ -96,7 +93,6 @@ class StreamConformance(KindConformance):
         assert "connect" in at.watch.phases
 
     async def test_a_cancelled_check_leaves_nothing_open(self, make: Make, attempt: MakeAttempt) -> None:
-        """The server sees the end of the connection, although it never answered."""
         with anyio.fail_after(PATIENCE):
             async with serving(silent) as server, anyio.create_task_group() as group:
                 group.start_soon(make(server.port).attempt, attempt())
@@ -106,7 +102,6 @@ class StreamConformance(KindConformance):
                 await server.all_closed.wait()
 
     async def test_an_endless_answer_comes_to_an_end(self, make: Make, attempt: MakeAttempt) -> None:
-        """Only so much of it is read, whatever the server sends. It is down."""
         with anyio.fail_after(PATIENCE):
             async with serving(flooding) as server:
                 assert (await found(make(server.port), attempt())).status is Status.DOWN
@@ -115,7 +110,7 @@ class StreamConformance(KindConformance):
     async def test_an_answer_in_tiny_pieces_is_cut_off(
         self, make: Make, attempt: MakeAttempt, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Each piece costs a turn of the loop. The server waits until each has been taken."""
+        """Each piece costs a turn of the loop."""
         monkeypatch.setattr("uptime_agent.checks.net.budget.FREE_READS", 10)
         taken, read = anyio.Event(), Budget.read
 
@@ -139,7 +134,6 @@ class StreamConformance(KindConformance):
 
     @pytest.mark.parametrize("garbage", GARBAGE)
     async def test_garbage_is_down(self, make: Make, attempt: MakeAttempt, garbage: bytes) -> None:
-        """Whatever a server says instead, and then closes: it is its trouble, and no defect of the check."""
 
         async def talk(stream: ByteStream) -> None:
             await stream.send(garbage)

@@ -1,5 +1,3 @@
-"""Servers on this machine that checks are tried against: well, hostile, or silent."""
-
 from __future__ import annotations
 
 import os
@@ -19,7 +17,7 @@ Replies: TypeAlias = Callable[[bytes], Iterable[bytes]]
 
 @define(eq=False)
 class StreamServer:
-    """A server over TCP that counts its connections. `all_closed` is set while none is open."""
+    """A TCP server that counts connections. `all_closed`: none is open."""
 
     handler: Well
     port: int = 0
@@ -29,7 +27,6 @@ class StreamServer:
     all_closed: anyio.Event = field(factory=anyio.Event)
 
     async def handle(self, stream: ByteStream) -> None:
-        """Let the handler have one connection."""
         self.connections += 1
         self.open += 1
         self.connected.set()
@@ -46,7 +43,6 @@ class StreamServer:
 
 @asynccontextmanager
 async def serving(handler: Well, host: str = "127.0.0.1") -> AsyncIterator[StreamServer]:
-    """Serve for as long as the body runs."""
     server = StreamServer(handler)
     async with await anyio.create_tcp_listener(local_host=host) as listener, anyio.create_task_group() as group:
         server.port = port_of(listener)
@@ -57,7 +53,7 @@ async def serving(handler: Well, host: str = "127.0.0.1") -> AsyncIterator[Strea
 
 @define(eq=False)
 class DatagramServer:
-    """A server over UDP that answers each datagram with some. `asked` is set once there was one."""
+    """A UDP server. `asked`: it got a datagram."""
 
     socket: UDPSocket
     replies: Replies
@@ -66,7 +62,6 @@ class DatagramServer:
     asked: anyio.Event = field(factory=anyio.Event)
 
     async def serve(self) -> None:
-        """Answer until cancelled."""
         async for data, peer in self.socket:
             self.datagrams += 1
             self.asked.set()
@@ -77,7 +72,6 @@ class DatagramServer:
 
 @asynccontextmanager
 async def answering(replies: Replies, host: str = "127.0.0.1") -> AsyncIterator[DatagramServer]:
-    """Answer datagrams for as long as the body runs."""
     async with (
         await anyio.create_udp_socket(family=socket.AF_INET, local_host=host) as udp,
         anyio.create_task_group() as group,
@@ -89,7 +83,6 @@ async def answering(replies: Replies, host: str = "127.0.0.1") -> AsyncIterator[
 
 
 async def silent(stream: ByteStream) -> None:
-    """Say nothing until the other side gives up."""
     while True:
         await stream.receive()
 
@@ -99,20 +92,18 @@ async def closing(stream: ByteStream) -> None:
 
 
 async def flooding(stream: ByteStream) -> None:
-    """Send without end."""
     while True:
         await stream.send(b"x" * 65536)
 
 
 def port_of(opened: TypedAttributeProvider) -> int:
-    """The port on which something listens."""
     port: int = opened.extra(SocketAttribute.local_port)  # noqa: S610 - of a socket
     return port
 
 
 @contextmanager
 def refusing(kind: socket.SocketKind) -> Iterator[int]:
-    """Hold a port without a listener: a free port could be given to another program meanwhile."""
+    """Hold a port without a listener, so that no other program gets it."""
     with socket.socket(socket.AF_INET, kind) as held:
         held.bind(("127.0.0.1", 0))
         if kind is socket.SOCK_DGRAM:
@@ -122,7 +113,7 @@ def refusing(kind: socket.SocketKind) -> Iterator[int]:
 
 
 def next_descriptor() -> int:
-    """The number of the descriptor that would be opened next: it changes if something stays open."""
+    """Return the next free descriptor: it changes if something stays open."""
     found = os.open(os.devnull, os.O_RDONLY)
     os.close(found)
     return found
