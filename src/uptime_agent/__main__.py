@@ -13,12 +13,12 @@ MISSING = 2
 
 
 def main() -> NoReturn:
-    """Run the command line and leave. Exit codes: 0 done, 1 not well or failed, 2 called or configured wrongly."""
+    """Run the command line and exit with 0: done, 1: not well or failed, 2: called or configured wrongly."""
     leave(run())
 
 
 def run() -> str | int | None:
-    """Run the command line. Returns the exit code, so that the caller can clean up before `leave`."""
+    """Run the command line and return the exit code. Clean up, then call `leave`."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
         from .cli import cli  # noqa: PLC0415 - so that what is missing can be named
@@ -32,7 +32,7 @@ def run() -> str | int | None:
 
 
 def _writable(stream: TextIO | None) -> TextIO:
-    """Make a stream accept every text: characters outside its encoding are escaped."""
+    """Escape characters outside the stream's encoding."""
     if stream is None:  # closed before we began; its number would go to the next file that is opened, the store's
         return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open until the end
     if isinstance(stream, io.TextIOWrapper):
@@ -41,7 +41,7 @@ def _writable(stream: TextIO | None) -> TextIO:
 
 
 def leave(code: str | int | None) -> NoReturn:
-    """Exit without waiting for name lookups that hang in their threads. Clean up before."""
+    """Exit without waiting for threads in which a name lookup hangs."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""The life of an agent: its parts begin, follow the configuration, and end together."""
+"""The life of an agent: its parts start, follow the configuration, and end together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTLED: Final = 0.2
 
 @frozen(kw_only=True)
 class Plan:
-    """How long to run. `once`: each check one time. `seconds`: stop after them; None: when told to."""
+    """How long to run. `once`: each check one time. `seconds`: None: until told to stop."""
 
     once: bool = False
     seconds: float | None = None
@@ -56,16 +56,16 @@ async def run(
     source: Source | None = None,
     redactor: Redactor | None = None,
 ) -> int:
-    """Run the checks until the plan is fulfilled or a signal comes.
+    """Run the checks until the plan is fulfilled or a signal comes, and return the exit code.
 
-    `source`: the configuration's file, which is followed. None: there is none. `redactor`: also of the log; it learns
-    secrets of new configurations.
+    It is 1 if a second signal cut the run off, or with `once` if a target is not well or a probe failed.
 
-    The exit code: 0; 1 if a second signal cut it off, or for `once` if a target is not well or a probe failed.
+    `source`: the configuration's file, which is followed. `redactor`: shared with the log; it learns the secrets of new
+    configurations.
 
-    Raises before anything starts: InvalidJob if a schedule has no start left; StoreError if the store cannot be opened.
-    NotListening: signals of push targets cannot come in. Raises after a clean end: NotShown if no output was possible
-    any more, StoreTakenOver if the store is another agent's now.
+    Raises before anything starts: InvalidJob if a schedule has no start left, StoreError if the store cannot be opened,
+    NotListening if the port for push signals is taken. Raises after a clean end: NotShown if output became impossible,
+    StoreTakenOver if another agent took over the store.
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)
@@ -84,8 +84,6 @@ async def run(
 
 
 class _Agent:
-    """One run: its scheduler, its targets' status, and its display."""
-
     def __init__(self, config: Config, parts: Parts, plan: Plan, source: Source | None) -> None:
         self._config = config
         self._parts = parts
@@ -125,7 +123,7 @@ class _Agent:
         return all(map(_is_well, asked)) and not self._parts.probing.has_failed
 
     async def _run_checks(self) -> bool:
-        """Run the scheduler and the other parts. True: a second signal cut it off."""
+        """Run all parts. True: a second signal cut them off."""
         plan, scheduler, parts = self._plan, self._scheduler, self._parts
         listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
         async with attended(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
@@ -164,7 +162,6 @@ class _Agent:
             self._scheduler.stop(GRACE)
 
     def _look_around(self, _event: ShardsMoved | AgentLost) -> None:
-        """Find out which targets are ours after shards have moved."""
         self._targets.here.look_around()
         self._parts.recheck.make_up()
         self._parts.outbox.look_around()
@@ -173,7 +170,7 @@ class _Agent:
             self._targets.shared_groups.look_around()
 
     def _begin(self) -> None:
-        """Show the view, once the store is read, and remove jobs whose targets are gone."""
+        """Show the view once the store is read, and remove jobs whose targets are gone."""
         config, parts, targets, say = self._config, self._parts, self._targets, self._monitor.notice
         store = str(config.store) if parts.has_past else None
         view = View(targets=targets.roster.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
@@ -206,7 +203,6 @@ class _Agent:
         await reload.run()
 
     async def _follow(self, config: Config) -> None:
-        """Use a new configuration, and say what it has changed."""
         before, self._config = self._config, config
         parts, targets = self._parts, self._targets
         parts.ways.redactor.learn(config.secrets)
@@ -229,14 +225,14 @@ class _Agent:
             self._monitor.notice(text)
 
     async def _serve(self, listener: socket) -> None:
-        """Take signals of push targets, once the store is read: earlier ones would be lost."""
+        """Take push signals once the store is read: earlier signals would be lost."""
         with listener:
             await self._is_open.wait()
             takes_get = self._config.push is not None and self._config.push.takes_get
             await self._parts.signals.server(self._clock, takes_get=takes_get).serve(listener)
 
     def _listening(self, push: Push) -> socket:
-        """Listen for signals. If another agent has the port and the store, the error is about the store."""
+        """Open the port. If another agent has the port and the store, the error is about the store."""
         try:
             return listen(push.host, push.port, "signals")
         except NotListening:
@@ -244,7 +240,6 @@ class _Agent:
             raise
 
     async def _beat(self, heart: Heart) -> None:
-        """Report that we are well, once the store is read."""
         await self._is_open.wait()
         await heart.run()
 
@@ -254,7 +249,7 @@ class _Agent:
         self._scheduler.stop(GRACE)
 
     async def _show_past(self) -> None:
-        """Show the targets' past status, and what was missed since."""
+        """Show the targets' past status, and the ticks missed since."""
         await self._is_open.wait()
         await self._targets.recall.recall_all()
         await self._clock.sleep(SETTLED)

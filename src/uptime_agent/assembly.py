@@ -1,4 +1,4 @@
-"""The parts of an agent, put together: the one place that knows them all, in the order of the folders."""
+"""The parts of an agent, put together: the one place that knows them all."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, 
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
-"""Seconds for which a check that was running at a crash rests."""
+"""Seconds that a check rests if it was running when the agent crashed."""
 
 EACH_CHANNEL: Final = "channel:*"
 """The limit of each channel: one message at a time."""
 
 
 class Room:
-    """The room for tasks of a scheduler, sized by the configuration and its probes."""
+    """The scheduler's number of tasks at a time, sized by the configuration and its probes."""
 
     def __init__(self, scheduler: Scheduler, config: Config) -> None:
         self._scheduler = scheduler
@@ -44,7 +44,7 @@ class Room:
         self._resize({})
 
     def follow(self, config: Config) -> None:
-        """Apply the room and the limits of this configuration."""
+        """Apply the limits of a new configuration."""
         before, self._config = self._config, config
         if config.limits != before.limits or len(config.channels) != len(before.channels):
             self._resize(config.limits.now(before.limits))
@@ -55,7 +55,7 @@ class Room:
 
 @frozen(kw_only=True)
 class Targets:
-    """The targets of an agent, and what surrounds them. `elsewhere`: None: the store is not shared."""
+    """An agent's targets and the parts around them. `elsewhere`: None if the store is not shared."""
 
     board: Board
     recall: Recall
@@ -67,15 +67,15 @@ class Targets:
 
     @property
     def shared_groups(self) -> SharedGroups | None:
-        """The groups that are judged by jobs. None: the store is not shared."""
+        """The groups judged by jobs; None if the store is not shared."""
         return self.groups if isinstance(self.groups, SharedGroups) else None
 
 
 @frozen(kw_only=True)
 class Parts:
-    """All parts of an agent. None: it has no such part with its configuration, or with `--once`.
+    """All parts of an agent. None: absent with its configuration, or with `--once`.
 
-    `to_channels`: the channels of each target, from the file alone, so `targets` does not bind it.
+    `to_channels` resolves channels' hosts by the file alone, so the addresses that `targets` may reach do not bind it.
     """
 
     ways: Ways
@@ -97,10 +97,7 @@ class Parts:
 
 
 def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) -> Parts:
-    """Make the parts of an agent, idle so far. `is_once`: each target is checked one time.
-
-    Raises InvalidJob, StoreError.
-    """
+    """Make the parts of an agent, idle so far. Raises InvalidJob and StoreError."""
     store = config.store.make()
     scheduler = _scheduler(config, ways, store)
     room = Room(scheduler, config)
@@ -173,9 +170,9 @@ def targets_of(
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Targets:
-    """Make what checks targets and knows their status, without any target so far, and register its task.
+    """Make the parts that check targets and know their status, without a target so far, and register their task.
 
-    `poll`: for votes of nodes. `elsewhere`: the status of other nodes' targets. None: the store is not shared.
+    `poll`: for votes of nodes. `elsewhere`: the status of other nodes' targets; None if the store is not shared.
     """
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
@@ -227,8 +224,8 @@ def targets_of(
 
 
 def places(config: Config, of_probes: int = 0) -> float:
-    """The number of tasks at a time. Each channel and each probe has a unit of its own, so that no check waits for one.
-    So have the judging of shared groups and signals from other nodes.
+    """The number of tasks at a time. Channels, probes, group judging and other nodes' signals never take a check's
+    place.
     """
     is_fleet = config.store.fleet is not None
     of_agents = is_fleet * (bool(config.groups) + MOST_HANDED * (config.push is not None))
@@ -243,7 +240,7 @@ def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
 
 
 def _connect(parts: Parts) -> None:
-    """Subscribe every part: to the board, then to the scheduler, the past of targets first."""
+    """Subscribe the parts. Their order matters: targets recall their past first."""
     board, scheduler = parts.targets.board, parts.scheduler
     board.subscribe(parts.outbox.hear)
     board.subscribe(parts.monitor.hear)

@@ -1,4 +1,4 @@
-"""The command line. Each command imports what it needs when it runs, so that --help need not wait for it."""
+"""The command line. Each command imports what it needs when it runs: `--help` stays quick."""
 
 # ruff: noqa: PLC0415
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .toml import Problem
 
 MOST_OF_UPTIME: Final = 10_000
-"""Records of a target from which its latency is counted."""
+"""Records of a target that `--uptime` reads."""
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -99,10 +99,9 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
 
 
 class _WithSchemes(click.Command):
-    """A command whose help ends with the schemes of all kinds of check, those of other distributions included."""
+    """A command whose help ends with the URL schemes of all installed kinds of check."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the schemes."""
         from .checks import known_kinds
 
         formatter.write_paragraph()
@@ -253,7 +252,6 @@ def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
 
 
 def _problems(text: str) -> Sequence[Problem]:
-    """Say what is wrong with the text of a file, line by line; nothing: it would run."""
     from .config import parse_config
     from .toml import ConfigError
 
@@ -377,7 +375,7 @@ def _run(
 
 
 def _with_rights(config: Config) -> Config:
-    """Add a warning if others may change what is remembered."""
+    """Add a warning if other users may change stored files."""
     from attrs import evolve
 
     from .config import warnings_about, warnings_about_owners
@@ -388,7 +386,6 @@ def _with_rights(config: Config) -> Config:
 
 
 def _why_none(target: str, names: Sequence[str] | None) -> str:
-    """Say why there is no history of a target. `names`: the checked ones, if a configuration names them."""
     from difflib import get_close_matches
 
     if names is None:

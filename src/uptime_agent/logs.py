@@ -15,9 +15,9 @@ _OUR_LOGGERS: Final = ("uptime_agent", "scheduler", "schedule", "timerqueue")
 
 
 def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
-    """Log our warnings; with a verbosity of 1 the scheduler's too, from 2 on more of it.
+    """Log our warnings; with a verbosity of 1 INFO of all our packages, from 2 on DEBUG.
 
-    `told`: the beginning of ids of jobs whose failures a notice tells. Their warnings are left out.
+    `told`: a prefix of job ids. Their failed runs are shown as notices, so without verbosity the log omits them.
     """
     handler = StderrHandler(traces=bool(verbosity))
     if told is not None and not verbosity:
@@ -30,15 +30,12 @@ def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None
 
 
 def _is_about(record: logging.LogRecord, beginning: str) -> bool:
-    """Whether a record of the scheduler tells the end of a run of such a job."""
     args = record.args if isinstance(record.args, tuple) else ()
     return record.name.startswith(_RUNS) and any(str(each).startswith(beginning) for each in args[:1])
 
 
 class StderrHandler(logging.Handler):
-    """Writes to the present sys.stderr: a live table replaces it. Of a failed run it writes the error, and the
-    traceback only with `traces`.
-    """
+    """Writes to the present sys.stderr, which a live table replaces. `traces`: with tracebacks of failed runs."""
 
     def __init__(self, *, traces: bool = True) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Values of the command line, as click reads them. Each imports what it needs on reading."""
+"""Types of command line values. Each imports what it needs when it reads."""
 
 # ruff: noqa: PLC0415
 
@@ -27,7 +27,7 @@ class Duration(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read seconds, or fail with what was expected."""
+        """Read seconds."""
         from .toml import Unfit, seconds
 
         try:
@@ -37,12 +37,12 @@ class Duration(click.ParamType[float]):
 
 
 class Place(click.ParamType["StorePlace"]):
-    """A place for history. Files are relative to the working directory."""
+    """A store. Files are relative to the working directory."""
 
     name = "store"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> StorePlace:
-        """Read a place, or fail with what was expected."""
+        """Read a store's URL."""
         from .config import store_place
         from .toml import Unfit
 
@@ -53,12 +53,12 @@ class Place(click.ParamType["StorePlace"]):
 
 
 class Zone(click.ParamType[str]):
-    """A time zone by its IANA name."""
+    """An IANA time zone name."""
 
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read a name, or fail with what was expected."""
+        """Read a name."""
         from zoneinfo import ZoneInfo
 
         try:
@@ -68,7 +68,7 @@ class Zone(click.ParamType[str]):
 
 
 def now_here() -> datetime:
-    """The time by the clock of this machine, in UTC."""
+    """This machine's time, in UTC."""
     from datetime import UTC, datetime
 
     from timerqueue import SystemClock
@@ -77,10 +77,10 @@ def now_here() -> datetime:
 
 
 def loaded_or_end(text: str, what: str, example: str) -> Any:
-    """Import what MODULE:NAME names, as servers import an application, or end with the reason.
+    """Import what MODULE:NAME names, or end with the reason. Finds modules of the working directory, as `python -m`
+    does.
 
-    Modules of the working directory are found as by `python -m`. `what` the object must be, as in "tasks"; `example`:
-    such a text.
+    `what` the object is and an `example` of such a text serve the error message.
     """
     module, colon, name = text.partition(":")
     if not (module and colon and name):

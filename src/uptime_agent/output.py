@@ -1,4 +1,4 @@
-"""The output of commands: lines on standard output, a last reason on standard error."""
+"""The output of commands: lines on standard output, the reason of a failure on standard error."""
 
 # ruff: noqa: PLC0415 - as in cli.py
 
@@ -21,7 +21,7 @@ FAILED: Final = 1
 BAD_USAGE: Final = 2
 
 AT_ONCE: Final = 100
-"""Lines that are written together."""
+"""Lines written together."""
 
 
 def config_or_end(read: Callable[[], Config]) -> Config:
@@ -35,8 +35,9 @@ def config_or_end(read: Callable[[], Config]) -> Config:
 
 
 def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int) -> list[list[Record]]:
-    """Read `limit` records of each target from a store that another process may have open; None: of all targets. Or end
-    with the reason.
+    """Read `limit` records of each target (None: of all together), or end with the reason.
+
+    Another process may have the store open.
     """
     import anyio
 

@@ -1,8 +1,8 @@
-"""Reading the configuration again while the agent runs: when its file has changed, and on SIGHUP.
+"""Read the configuration again while the agent runs: when its file has changed, and on SIGHUP.
 
-The file is looked at twice a second. A change counts once two looks agree: editors and `cp` write in parts, and half a
-file may look whole. It is read in a thread, as thousands of checks take a second. If it is wrong, its problems are told
-and the agent continues unchanged.
+A change counts once two looks at the file agree: editors and `cp` write in parts, and half a file may look whole. A
+thread reads it, as thousands of checks take a second. If the file is wrong, its problems are told and the agent
+continues unchanged.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ FOLLOWED: Final = frozenset(
     {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
     | {"postgres", "probes", "tables", "warnings"}
 )
-"""The parts of a configuration that are followed."""
+"""The parts of a configuration that take effect without a restart."""
 
 _WRITTEN: Final = {"store": "store", "retention": "[history]"}
-"""Names of these parts in a file. Every other part has the name of its table."""
+"""Parts whose name in a file is not that of their table."""
 
 _OTHER: Final = {
     "limits": "other limits",
@@ -47,10 +47,9 @@ _OTHER: Final = {
     "channels": "other channels",
     "rules": "other rules of notification",
 }
-"""Words for followed parts besides targets."""
 
 Stamp = tuple[int, int, int] | None
-"""A file's time, size and identity. None: it is unreadable."""
+"""A file's time, size and identity; None if it is unreadable."""
 
 
 class Changed(Protocol):
@@ -58,7 +57,7 @@ class Changed(Protocol):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Names that were not there."""
+        """New names."""
 
     @property
     def removed(self) -> tuple[str, ...]:
@@ -66,12 +65,12 @@ class Changed(Protocol):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of what is another than before."""
+        """Names whose content differs."""
 
 
 @frozen
 class Source:
-    """The file that a configuration comes from, and how it is read. `read` raises ConfigError."""
+    """A configuration's file and how to read it. `read` raises ConfigError."""
 
     file: Path
     read: Callable[[], Config]
@@ -106,7 +105,6 @@ class Reload:
                 await self._read()
 
     async def _wait(self) -> None:
-        """Return when another look is due or requested."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._until_asked, group.cancel_scope)
             await self._clock.sleep(LOOK_EVERY)
@@ -129,7 +127,7 @@ class Reload:
     def _read_and_check(self) -> Config:
         """Read the configuration. Raises ConfigError for what `run` would refuse at the start.
 
-        A pipe cannot be followed: opening it waits for a writer, and so would a stop.
+        A pipe is refused: opening it waits for a writer, and so would a stop.
         """
         with suppress(OSError):  # which is told by who reads it
             if (strange := what_else(self._source.file.stat().st_mode)) is not None:
@@ -152,7 +150,7 @@ def stamp_of(file: Path) -> Stamp:
 
 
 def told_of(changes: Changed, before: Config, after: Config, servers: Changed | None = None) -> Iterator[str]:
-    """Say what a new configuration has changed, and what of it waits for a restart.
+    """Say what a new configuration has changed, and which parts wait for a restart.
 
     `changes`: of targets. `servers`: of probed servers.
     """

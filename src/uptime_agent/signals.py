@@ -1,4 +1,4 @@
-"""Signals that end the agent: the first lets running checks end, the second does not."""
+"""Signals that end the agent: the first lets running checks end, the second cuts them off."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ async def listen_to_signals(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Call `stop` at the first signal and `stop_at_once` at the second. The end of a terminal counts as a first one.
-    Without a terminal SIGHUP asks for the configuration to be read again, and calls `reload`.
+    """Call `stop` at the first signal and `stop_at_once` at the second.
+
+    SIGHUP calls `reload` without a terminal; with one, the terminal has closed, and it counts as a first signal.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()
@@ -46,7 +47,7 @@ async def listen_to_signals(
 
 
 def _signals() -> Iterator[signal.Signals]:
-    """Signals that end the agent. An ignored hangup, as under nohup, stays ignored."""
+    """Signals that end the agent. An ignored SIGHUP, as under nohup, stays ignored."""
     yield from (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         yield signal.SIGHUP
@@ -64,8 +65,9 @@ def _has_terminal() -> bool:
 async def attended(
     scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
 ) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body. The list is
-    not empty if a second signal cut the body off.
+    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body.
+
+    The list is not empty if a second signal cut the body off.
     """
     is_forced: list[bool] = []
 
@@ -86,7 +88,6 @@ async def attended(
 
 
 async def _redraw(monitor: Monitor, clock: Clock) -> None:
-    """Redraw as often as the display wants."""
     while (seconds := monitor.refresh_every) is not None:
         await clock.sleep(seconds)
         monitor.show(lambda display: display.refresh())

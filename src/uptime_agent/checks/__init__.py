@@ -1,8 +1,6 @@
-"""The kinds of check, and one check of one target: from the lookup of its name to the result.
+"""The kinds of check, and one check of one target, from the lookup of its name to the result.
 
-Offers `known_kinds`, `TargetCheck` and the values that a result is made of. A new kind of check, here or in another
-distribution, gets its contract and the way to a target; see README.md in this folder. Knows no schedule, no earlier
-status and no output. Lives on the event loop.
+README.md in this folder says how to add a kind, here or in another distribution.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How long this process itself was held up: a late answer may be our own fault.
 
-A late tick says that the event loop was busy or that the machine stood still. Meanwhile answers lie unread and time
-runs out.
+A late tick says that the event loop was busy or the machine stood still, while answers lay unread.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ TICK: Final = 0.05
 
 
 class Holdups:
-    """A clock that ticks while it is `needed`, as long as `watch` runs. Without `watch` nothing counts as held up."""
+    """A clock that ticks while `needed` and while `watch` runs. Without `watch` nothing counts as held up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -30,13 +29,13 @@ class Holdups:
 
     @property
     def seconds(self) -> float:
-        """Seconds by which all ticks so far were late, an overdue one included."""
+        """Seconds by which all ticks were late, an overdue one included."""
         overdue = 0.0 if self._due is None else self._clock.monotonic() - self._due
         return self._total + max(overdue, 0.0)
 
     @contextmanager
     def needed(self) -> Iterator[None]:
-        """Let it tick while the body runs."""
+        """Tick while the body runs."""
         self._needs += 1
         if self._wanted is not None:
             self._wanted.set()
@@ -46,7 +45,7 @@ class Holdups:
             self._needs -= 1
 
     async def watch(self) -> None:
-        """Tick, until cancelled."""
+        """Tick until cancelled."""
         try:
             while True:
                 if not self._needs:

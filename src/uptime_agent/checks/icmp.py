@@ -18,10 +18,10 @@ from .net import Budget, Echo, EchoUnsupported, echo
 MOST_PACKETS: Final = 20
 MOST_BYTES: Final = 256 * 1024
 LONGEST_WAIT: Final = 2.0
-"""Seconds after which a packet counts as lost, if the check has that much time."""
+"""Seconds after which a packet counts as lost, if the timeout allows them."""
 
 _SHARE: Final = 0.9
-"""Share of the time that is spent waiting, so that the result can still be told."""
+"""Share of the time spent waiting; the rest is for the result."""
 
 _MARK: Final = struct.Struct("!QQd")
 _MARKS: Final = itertools.count(1)
@@ -29,7 +29,7 @@ _MARKS: Final = itertools.count(1)
 
 @frozen(kw_only=True)
 class IcmpCheck:
-    """An ICMP check: it sends packets, one after another. Degraded if some are lost, down if more than `max_lost`."""
+    """Sends packets one after another. Degraded if some are lost, down if more than `max_lost`."""
 
     url: Url
     packets: int = 1
@@ -43,11 +43,11 @@ class IcmpCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Send the packets and judge by the answers. Unknown if this process may not send any."""
+        """Send the packets. Unknown if this process may not."""
         mark = _MARK.pack(next(_MARKS), os.getpid(), at.watch.clock.monotonic())
         try:
             with echo(at, Budget(MOST_BYTES), mark) as socket:
@@ -76,7 +76,7 @@ class IcmpCheck:
 
 @define(eq=False)
 class _Round:
-    """Packets that go out one after another. `times`: seconds until each answer, by its number."""
+    """`times`: seconds until each answer, by packet number."""
 
     socket: Echo
     at: Attempt
@@ -84,7 +84,7 @@ class _Round:
     times: dict[int, float] = field(factory=dict)
 
     async def run(self, packets: int, wait: float) -> None:
-        """Send the packets and wait up to `wait` seconds for each. Later answers count too."""
+        """Wait up to `wait` seconds for each packet. Later answers count too."""
         self.at.watch.begin("connect")
         for number in range(1, packets + 1):
             self.sent[number] = self.at.watch.clock.monotonic()

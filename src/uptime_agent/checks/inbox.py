@@ -16,20 +16,20 @@ from attrs import evolve, frozen
 T = TypeVar("T")
 
 MOST_SIGNALS: Final = 20
-"""Signals of one target that wait; older ones are counted and dropped."""
+"""Waiting signals of a target; older ones are dropped."""
 
 MOST_RUNS: Final = 100
-"""Runs with an id of which the start or the last signal is remembered."""
+"""Runs whose start or last signal is remembered."""
 
 SENT_AGAIN_WITHIN: Final = 30.0
 """Seconds within which an equal signal of the same run is a repetition."""
 
 ROUNDING: Final = 0.5
-"""Seconds by which a deadline and the due instant of its run may differ."""
+"""Seconds by which a deadline and its run's due instant may differ."""
 
 
 class Said(enum.Enum):
-    """The meaning of a signal."""
+    """A signal's meaning."""
 
     SUCCESS = "success"
     START = "start"
@@ -39,7 +39,7 @@ class Said(enum.Enum):
 
 @frozen(kw_only=True)
 class Signal:
-    """A signal of a target, at an instant in UTC seconds. `run`: the target's own run; `code`: its exit code."""
+    """A target's signal. `at`: UTC seconds. `run`: the target's own run; `code`: its exit code."""
 
     said: Said
     at: float
@@ -47,24 +47,24 @@ class Signal:
     code: int | None = None
     log: str | None = None
     lasted: float | None = None
-    """Seconds since the start of the target's own run, if that was told."""
+    """Seconds since that run's start, if told."""
 
 
 class Ears(Protocol):
-    """The listeners of the port where signals come in."""
+    """The port where signals come in."""
 
     def missed(self, peer: str | None) -> int:
-        """Count requests of that peer that may have been lost signals. None: the target's peer is unknown."""
+        """Count requests from a peer (None: unknown) that may have been lost signals."""
 
 
 class Inbox:
-    """The signals of one target that wait, and whether more may still come."""
+    """One target's waiting signals."""
 
     def __init__(self) -> None:
         self._waiting: deque[Signal] = deque(maxlen=MOST_SIGNALS)
         self._starts: dict[str, float] = {}
         self._latest: dict[str, tuple[Signal, float]] = {}
-        """The last signal of each run, and when it was last sent while it waited."""
+        """The last signal of each run, and when it was last repeated."""
         self._deadline = -math.inf
         self._ears: Ears | None = None
         self._peer: str | None = None
@@ -72,14 +72,15 @@ class Inbox:
         self._is_given_time = False
 
     def hear_by(self, ears: Ears) -> None:
-        """Set the listeners for its signals."""
+        """Set the port for its signals."""
         if self._ears is not ears:
             self._ears = ears
             self._missed_before = ears.missed(self._peer)
 
     def put(self, signal: Signal, peer: str | None = None) -> Signal:
-        """Put in a signal of that peer, and return it as stored. It has the time since its run's start, if that was
-        told. A repetition returns the signal that it repeats: a sender that hears no OK sends again.
+        """Add a signal and return it as stored, with the time since its run's start, if told.
+
+        A repetition returns the earlier signal: a sender that hears no OK sends again.
         """
         if signal.said is not Said.LOG:  # which is no sign of life
             self._peer = peer
@@ -97,7 +98,7 @@ class Inbox:
         return signal
 
     def _repeated(self, signal: Signal) -> Signal | None:
-        """The signal that this one repeats: the last one of the same run, with the same content. None: it is new.
+        """The run's last signal, if this one repeats it.
 
         Some senders give all runs the same id. So only signals that wait, or are recent, can be repeated.
         """
@@ -110,12 +111,12 @@ class Inbox:
         return before if abs(signal.at - sent) <= SENT_AGAIN_WITHIN else None
 
     def holds(self, signal: Signal) -> bool:
-        """Whether a signal still lies there."""
+        """Whether the signal still waits."""
         return any(each is signal for each in self._waiting)
 
     @property
     def is_filled(self) -> bool:
-        """Whether any signal lies there."""
+        """Whether any signal waits."""
         return bool(self._waiting)
 
     def take(self) -> list[Signal]:
@@ -125,11 +126,11 @@ class Inbox:
         return found
 
     def expect(self, deadline: datetime) -> None:
-        """Note the deadline of the next signal. An empty inbox before that is no silence."""
+        """Note the next signal's deadline. An empty inbox before it is no silence."""
         self._deadline = deadline.timestamp()
 
     def is_early(self, due: float) -> bool:
-        """Whether a run that was due at `due` (UTC seconds) precedes the deadline: a person asked for it."""
+        """Whether a run due at `due` (UTC seconds) precedes the deadline: a person asked for it."""
         return due < self._deadline - ROUNDING
 
     @property
@@ -137,8 +138,9 @@ class Inbox:
         return 0 if self._ears is None else self._ears.missed(self._peer)
 
     def found_silent(self) -> bool:
-        """Judge an empty inbox at the deadline. True: silence. False: a signal may have been refused since the last
-        signal or deadline, so the target has time until the next deadline.
+        """Judge an empty inbox at the deadline. True: silence.
+
+        False: a signal may have been refused since the last signal or deadline; the target has until the next deadline.
         """
         self._latest.clear()
         before, self._missed_before = self._missed_before, self._missed
@@ -146,13 +148,12 @@ class Inbox:
         return not self._is_given_time
 
     def is_given_time(self) -> bool:
-        """Whether the target was given time until its next deadline. True once."""
+        """Whether the target just got time until its next deadline. True once."""
         found, self._is_given_time = self._is_given_time, False
         return found
 
 
 def _remember(known: dict[str, T], run: str, value: T) -> None:
-    """Remember something of a run as the latest, and forget the oldest of too many."""
     known.pop(run, None)
     while len(known) >= MOST_RUNS:
         del known[next(iter(known))]

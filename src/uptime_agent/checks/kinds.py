@@ -1,8 +1,8 @@
-"""All kinds of check: ours, and those of other distributions. README.md says how to add one.
+"""All kinds of check: ours, and kinds of other distributions. README.md says how to add one.
 
-A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. A kind that does not load, or that
-conflicts with an earlier one, is left out and named. Ours come first, then the others by the names of their
-distributions, so that every machine decides a conflict alike.
+A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. A kind that does not load, or
+conflicts with an earlier one, is left out and named. Ours come first, then the others by distribution name: every
+machine decides a conflict alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from .tcp import TCP
 from .tls import TLS
 
 KINDS: Final = (HTTP, TCP, TLS, DNS, DOMAIN, ICMP, NTP, POSTGRES, PUSH)
-"""Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"
 
@@ -38,21 +37,21 @@ COMMON: Final = frozenset(
         " failing_interval start depends_on notify where agents apart votes min_agents"
     ).split()
 )
-"""Keys of every check, whatever its kind."""
+"""Keys of every check."""
 
 _LONGEST: Final = 200
-"""Characters that are told of why a kind does not load."""
+"""Characters of a load error that are told."""
 
 
 @frozen
 class Kinds:
-    """Kinds of check by their URL schemes. `troubles`: what was left out and why, by entry point."""
+    """Kinds by URL scheme. `troubles`: why an entry point was left out."""
 
     every: tuple[Kind, ...]
     troubles: Mapping[str, str] = field(factory=dict)
     by_scheme: Mapping[str, Kind] = field(init=False)
     ports: Mapping[str, int | None] = field(init=False)
-    """The default port of each scheme, as `parse_url` wants it."""
+    """Default ports of schemes, for `parse_url`."""
 
     @by_scheme.default
     def _by_scheme(self) -> dict[str, Kind]:
@@ -70,12 +69,12 @@ PORTS: Final = OURS.ports
 
 @cache
 def known_kinds() -> Kinds:
-    """All kinds, ours and installed ones, loaded once."""
+    """All kinds, ours and installed, loaded once."""
     return gathered(entry_points(group=GROUP))
 
 
 def gathered(entries: Iterable[EntryPoint]) -> Kinds:
-    """Add the kinds that these entry points name to ours."""
+    """Add kinds of entry points to ours."""
     kinds = OURS
     for entry in sorted(entries, key=lambda each: (_origin(each), each.name)):
         try:
@@ -105,7 +104,7 @@ def _with(kinds: Kinds, found: object) -> Kinds:
 
 
 def _guarded(kind: Kind) -> Kind:
-    """The kind with readers and `make` whose defects cost its own checks alone."""
+    """Confine a kind's defects to its own checks."""
 
     def make(**options: Any) -> Check:
         try:

@@ -1,9 +1,8 @@
 """NTP: a server tells the time, vouches for it, and is near enough to our clock.
 
-A question carries our time, and the answer repeats it; a message that repeats no time of ours is no answer. The server
-adds when the question came and when the answer left. Half of the time on the way is uncertain, so an offset counts only
-as far as it is larger than that. Times are those of RFC 5905: 32 bits of seconds and 32 of their fraction. They are
-only subtracted, so the new era of 2036 changes nothing.
+An answer repeats the time in our question; other messages are no answers. Half of the time on the way is uncertain, so
+an offset counts only as far as it exceeds that. Times are those of RFC 5905: 32 bits of seconds, 32 of their fraction.
+They are only subtracted, so the new era of 2036 changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .net import Budget, datagrams
 MOST_BYTES: Final = 16 * 1024
 _PACKET: Final = struct.Struct("!BBbbIII4Q")
 _ASK: Final = 0x23
-"""No warning of a leap second, version 4, as a client."""
+"""No leap warning, version 4, a client."""
 
 _SERVER: Final = 4
 _UNSYNCHRONISED: Final = 3
@@ -33,7 +32,7 @@ _SHORT: Final = 2**16
 
 @frozen(kw_only=True)
 class Answer:
-    """An answer. Seconds: `offset` of the server's clock from ours, `delay` of the way there and back."""
+    """Seconds: `offset` of the server's clock from ours, `delay` of the way there and back."""
 
     leap: int
     stratum: int
@@ -50,22 +49,22 @@ class Answer:
 
 
 def instant(wall: float) -> int:
-    """A time of NTP for UTC seconds since 1970."""
+    """UTC seconds since 1970 as NTP time."""
     return round((wall + _SINCE_1900) * 2**32) % _WHOLE
 
 
 def _difference(later: int, earlier: int) -> float:
-    """Seconds between two times of NTP; of the possible values, the smallest."""
+    """Seconds between two NTP times; the smallest of the possible values."""
     return ((later - earlier + _WHOLE // 2) % _WHOLE - _WHOLE // 2) / 2**32
 
 
 def question(sent: int) -> bytes:
-    """Write a question that is sent at a time of NTP."""
+    """Write a question sent at an NTP time."""
     return _PACKET.pack(_ASK, 0, 0, 0, 0, 0, 0, 0, 0, 0, sent)
 
 
 def read(data: bytes, sent: set[int], received: int) -> Answer | None:
-    """Read an answer to a question that was sent at one of these times. None: it is no such answer."""
+    """Read the answer to a question sent at one of these times. None: no such answer."""
     if len(data) < _PACKET.size:
         return None
     head, stratum, _, _, delay, dispersion, reference, _, origin, came, left = _PACKET.unpack_from(data)
@@ -85,7 +84,7 @@ def read(data: bytes, sent: set[int], received: int) -> Answer | None:
 
 @frozen(kw_only=True)
 class NtpCheck:
-    """An NTP check: up if the server vouches for its time, within bounds in seconds."""
+    """Up if the server vouches for its time, within bounds in seconds."""
 
     url: Url
     max_offset: float | None = None
@@ -108,11 +107,11 @@ class NtpCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Ask for the time, and judge what the server says of it."""
+        """Ask for the time."""
         clock, sent = at.watch.clock, set[int]()
 
         def ask() -> bytes:
@@ -153,7 +152,7 @@ class NtpCheck:
 
 
 def _refusal(code: str) -> tuple[Status, str]:
-    """The reason, in four letters, of a server of stratum 0, which tells no time."""
+    """Read why a server of stratum 0 tells no time: four letters."""
     if code == "RATE":
         return Status.UNKNOWN, "it asks us to ask it less often (RATE)"
     return Status.DOWN, f'it refuses to tell the time: "{code}"'

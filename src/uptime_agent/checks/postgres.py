@@ -1,4 +1,4 @@
-"""PostgreSQL: a server lets us in and answers a trivial query. A full server is degraded."""
+"""PostgreSQL: a server lets us in and answers a trivial query."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..toml import Option, one_of
 from .contract import Attempt, CheckFailed, Finding, Kind, Status
 
 LONGEST: Final = 3600.0
-"""Seconds, longer than any check waits."""
+"""Seconds. No check waits longer."""
 USER: Final = "postgres"
-"""The user if the URL names none. The user of this process is no role of the server."""
+"""If the URL names none: this process's user is no role there."""
 
 QUERY: Final = Query(b"SELECT 1", LONGEST, width=1, most_rows=1)
 
@@ -26,7 +26,7 @@ MODES: Final = {each: each for each in ("disable", "prefer", "require", "verify-
 
 @frozen(kw_only=True)
 class PostgresCheck:
-    """A check of postgresql://user@host/database: up if a query is answered, degraded if the server is full."""
+    """postgresql://user@host/database is up if a query is answered, degraded if the server is full."""
 
     url: Url
     sslmode: str = "prefer"
@@ -34,17 +34,17 @@ class PostgresCheck:
 
     @property
     def may_send_in_clear(self) -> bool:
-        """Whether its password may go over the network unencrypted."""
+        """Whether its password may travel unencrypted."""
         return self.server.may_send_in_clear
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return self.url.secrets
 
     @property
     def server(self) -> Server:
-        """The server that the URL names."""
+        """The server of the URL."""
         url = self.url
         options = {"sslmode": self.sslmode, "require_auth": self.require_auth}
         return Server(

@@ -1,8 +1,7 @@
-"""PUSH: a dead man's switch. The target reports to us. It is down if it says so, or is silent until its deadline.
+"""PUSH: a dead man's switch. A target is down if it reports so, or is silent until its deadline.
 
-The check dials nothing. Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. A run
-that finds it empty was due at the deadline: the target is down. The deadline is the next start of the target's job, so
-it is stored and survives a restart.
+Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. A run that finds it empty was due
+at the deadline: the target is down. The deadline is the job's next start, so it is stored and survives a restart.
 """
 
 from __future__ import annotations
@@ -24,24 +23,22 @@ from .inbox import Inbox, Said, Signal
 
 SHORTEST_TOKEN: Final = 16
 GRACE: Final = 60.0
-"""Seconds that a signal may be late, unless the check says otherwise."""
+"""Seconds that a signal may be late by default."""
 
 LONGEST_LOG: Final = 300
-"""Characters that are kept of a signal's text."""
+"""Characters kept of a signal's text."""
 
 _STANDS: Final = "stands"
-"""The key in a result's detail for the target's status after it. Later signals that are neither good nor bad keep that
-status.
-"""
+"""The key of a result's detail with the target's status, which START and LOG signals keep."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @frozen(kw_only=True)
 class PushCheck:
-    """A check of what a target reports. `token`: what identifies the target. `grace`: seconds, see GRACE.
+    """Judges a target's reports. `token` identifies it. `grace`: seconds.
 
-    `is_heard`: whether a port listens for it; if not, the status is unknown.
+    `is_heard`: a port listens; otherwise the status is unknown.
     """
 
     url: Url
@@ -56,11 +53,11 @@ class PushCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return frozenset({self.token})
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Judge the signals since the last run. A signal that is neither good nor bad keeps the status."""
+        """Judge the signals since the last run. START and LOG keep the status."""
         if not self.is_heard:
             return Finding(status=Status.UNKNOWN, error="it reports by itself, and nobody listens with --once")
         signals = self.inbox.take()
@@ -73,7 +70,7 @@ class PushCheck:
         return Finding(status=status, error=_words(found, status), detail={**_detail(found), **stands})
 
     def _nothing(self, before: Detail) -> Finding:
-        """Judge an empty inbox: silence, unless the deadline is still to come or signals may have been lost."""
+        """Judge an empty inbox: silence, unless it is early or signals may have been lost."""
         last, stands = before.get("signal_at"), before.get(_STANDS)
         as_before = {**_kept(last), **({} if stands is None else {_STANDS: stands})}
         if self.inbox.is_early(_due()):
@@ -87,7 +84,7 @@ class PushCheck:
 
 
 def _due() -> float:
-    """When the present run was due, in UTC seconds. A check outside a run is never early."""
+    """The run's due instant, in UTC seconds. A check outside a run is never early."""
     try:
         return current_run().due.timestamp()
     except LookupError:
@@ -105,7 +102,6 @@ def _kept(last: object) -> Detail:
 
 
 def _status(signal: Signal, before: object) -> Status:
-    """The status by a signal. A signal that is neither good nor bad keeps the status `before`."""
     match signal.said:
         case Said.SUCCESS:
             return Status.UP
@@ -146,13 +142,12 @@ def _detail(signal: Signal) -> Detail:
 
 
 def log_of(body: bytes) -> str | None:
-    """The beginning of a signal's text, on one line. None: it has none."""
+    """The beginning of a signal's text, on one line, or None."""
     found = printable(" ".join(body[: 4 * LONGEST_LOG].decode("utf-8", "replace").split()))
     return found[:LONGEST_LOG] or None
 
 
 def _token(value: Any) -> str:
-    """Read a token, or the name of a variable or a file that holds it."""
     match value:
         case {"env": str(variable), **others} if not others:
             found = os.environ.get(variable)

@@ -1,4 +1,4 @@
-"""One check of a target, as the scheduler runs it: at the first address that answers, or at each address."""
+"""One check of a target, as the scheduler runs it: at the first address that answers, or at each."""
 
 from __future__ import annotations
 
@@ -18,29 +18,26 @@ from .holdups import Holdups
 from .net import Family, Resolver, Unresolved
 
 MOST_ADDRESSES: Final = 16
-"""Addresses of one name that are asked in one run."""
+"""Addresses of a name asked in one run."""
 
 TOLERATED: Final = 0.1
-"""Share of an answer's time for which this process may be held up. Beyond it we may have been late, not the target."""
+"""Share of an answer's time for which this process may be held up; beyond it the lateness may be ours."""
 
 LEAST_TOLERATED: Final = 0.025
-"""Seconds for which this process may be held up in any case."""
+"""Seconds that are tolerated in any case."""
 
 
 class Mode(enum.Enum):
     """Which addresses of a name are checked."""
 
     ANY = "any"
-    """One address: the first that answers."""
+    """The first that answers."""
     ALL = "all"
 
 
 @frozen(kw_only=True)
 class _Course:
-    """One attempt: its number, and its address if there is only one.
-
-    `before`: phases of a lookup that several attempts share; they count for the first.
-    """
+    """One attempt. `only`: its one address. `before`: phases of a shared lookup, which count for the first attempt."""
 
     number: int = 1
     only: str | None = None
@@ -50,7 +47,7 @@ class _Course:
 
 @frozen
 class _Way:
-    """The redirect of an attempt at `address`, and the time that is left."""
+    """An attempt's redirect from `address`, with the seconds left."""
 
     hop: Hop
     address: str
@@ -64,18 +61,18 @@ class _Way:
 
 @frozen(kw_only=True)
 class _Trouble(Finding):
-    """A finding without a check: the attempt ended before."""
+    """The attempt ended before the check could judge."""
 
 
 @frozen(kw_only=True)
 class TargetCheck:
-    """The check of one target. Its `run` returns results, and raises only for defects of checks.
+    """The check of one target. Its `run` raises only for defects of checks.
 
-    `timeout`: seconds of each attempt, redirects included: for the lookup and all addresses together (ANY), or for the
-    lookup and each address (ALL). `attempts`: the most in a run; only a target that is down is tried again, at once.
-    `needs_at`: the limits of a check of some host; a redirect gives back its units and takes those of the new host.
-    `is_resolved`: whether the host is looked up; if not, the address is "" and ANY the only mode. `before`: the detail
-    of the last result.
+    - `timeout`: seconds of each attempt, redirects included, for the lookup and all addresses (ANY) or each address (ALL).
+    - `attempts`: the most in a run. Only a target that is down is tried again, at once.
+    - `needs_at`: the limits for a host; a redirect gives back its units and takes those of the new host.
+    - `is_resolved`: the host is looked up. If not, the address is "" and ANY the only mode.
+    - `before`: the detail of the last result.
     """
 
     check: Check
@@ -94,7 +91,7 @@ class TargetCheck:
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Check: the result of the last attempt, or a subtask for each address, or a subtask at another host."""
+        """Check, and return the last attempt's result, or subtasks: for each address, or at another host."""
         match self.mode:
             case Mode.ANY:
                 return await self._drive(_Course())
@@ -104,7 +101,7 @@ class TargetCheck:
                 assert_never(self.mode)
 
     async def _drive(self, course: _Course, way: _Way | None = None) -> CheckResult | list[Subtask]:
-        """Make an attempt, or continue it after a redirect; then the next, while the target may be up."""
+        """Make or continue attempts until one is final, or another host's limit is needed."""
         with self.holdups.needed():
             held = self._host(way)
             while self._host(way) == held:
@@ -119,7 +116,7 @@ class TargetCheck:
             return [Subtask(self._drive, course, way, needs=needs)]
 
     def _host(self, way: _Way | None) -> str | None:
-        """The host whose limit is held. None: no host was dialled yet."""
+        """The host whose limit is held, if any was dialled."""
         if way is not None:
             return way.host
         return self.check.url.host if self.is_resolved else None
@@ -134,7 +131,6 @@ class TargetCheck:
         return await self._first_that_answers(self.check, addresses, watch, self.timeout - watch.elapsed)
 
     async def _follow(self, way: _Way) -> CheckResult | _Way:
-        """Follow a redirect: to the first permitted address that answers."""
         watch = Stopwatch(self.clock, way.phases)
         began = watch.elapsed
         found = await self._look_up(way.host, watch, way.left)
@@ -206,7 +202,6 @@ class TargetCheck:
     async def _attempt(
         self, check: Check, address: str, watch: Stopwatch, within: float, connect_within: float
     ) -> Finding | Hop:
-        """Check one address within `within` seconds."""
         held_up = self.holdups.seconds
         with anyio.move_on_after(within) as scope:
             try:
@@ -261,7 +256,7 @@ class TargetCheck:
         )
 
     def _cleaned(self, detail: Detail) -> Detail:
-        """The detail without secrets: targets repeat what they are sent, such as in DNS records."""
+        """Remove secrets: targets repeat what they are sent, such as in DNS records."""
         if not any(isinstance(value, str) for value in detail.values()):
             return detail
         clean = self.redactor.clean
@@ -269,12 +264,11 @@ class TargetCheck:
 
 
 def _peer(check: Check, address: str) -> str:
-    """The address with its port, or else the host of the URL."""
     return evolve(check.url, host=address, has_default_port=False).authority if address else check.url.authority
 
 
 def _on_the_way(finding: Finding, hop: Hop) -> Finding:
-    """The finding, with words about where the check was led. Trouble of a third party leaves the target unknown."""
+    """Say where the check was led. A third party's trouble leaves the target unknown."""
     if hop.is_redirect:
         words = None if finding.error is None else f"redirected to {hop.check.url.authority}: {finding.error}"
         return evolve(finding, error=words)

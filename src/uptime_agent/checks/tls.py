@@ -14,12 +14,12 @@ from .contract import Attempt, Finding, Kind
 from .net import Budget, certificates, dialled, expiry_of, with_expiry
 
 MOST_READ: Final = 256 * 1024
-"""Bytes of a handshake. A chain of certificates has some thousand."""
+"""Bytes of a handshake. Chains have some thousand."""
 
 
 @frozen(kw_only=True)
 class TlsCheck:
-    """A TLS check: up if the handshake holds, for `server_name` if that is not the host of the URL."""
+    """Up if the handshake holds, for `server_name` if that is not the URL's host."""
 
     url: Url
     server_name: str | None = None
@@ -33,7 +33,7 @@ class TlsCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:

@@ -1,8 +1,6 @@
-"""One connection to a PostgreSQL server, driven on the event loop.
+"""One connection to a PostgreSQL server, driven on the event loop of asyncio or trio, without a thread.
 
-Offers `Server` (the place and the role), `Connection` with pipelines of `Query`s and their `Answer`s, and the errors of
-both. Knows no probe, limit or schedule. Lives on the event loop of asyncio or trio, without a thread. The first
-connection imports psycopg, so that the agent runs without it.
+The first connection imports psycopg: the agent runs without it.
 """
 
 from __future__ import annotations

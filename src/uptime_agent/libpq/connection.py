@@ -1,4 +1,4 @@
-"""One connection: made step by step, asked in pipelines, cancelled on the server when given up, closed."""
+"""One connection: made step by step, asked in pipelines, cancelled on the server when given up."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .waiting import on_socket_of, polled
 from .wire import Wire
 
 CANCEL_WITHIN: Final = 2.0
-"""Seconds in which a server must take a cancel request and end its queries."""
+"""Seconds for a server to take a cancel request and end its queries."""
 CANCEL_AGAIN_AFTER: Final = 0.3
 """Seconds after which a cancel request counts as lost."""
 
 _OF_NOTIFICATION: Final = 11
-"""Bytes on the wire of a notification, besides its texts."""
+"""Bytes on the wire besides its texts."""
 
 
 class Connection:
-    """A connection to one database of a server. `address` is dialled; `now` counts seconds.
+    """A connection to one database of a server. Always call `leave` at the end.
 
-    `phases`: seconds of each part of connecting. `leave` must be called in the end, whatever happens.
+    `address`: what to dial. `now`: counts seconds. `phases`: seconds of each part of connecting.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Connection:
         self.database = server.database if database is None else database
         self.phases: dict[str, float] = {}
         self.is_clean = False
-        """Whether no query is under way, so that the connection can be asked."""
+        """No query is under way."""
         self._now = now
         self._began = now()
         self._unanswered = 0
@@ -65,23 +65,23 @@ class Connection:
 
     @property
     def server_version(self) -> int:
-        """The server's version as a number: 180006 is 18.6."""
+        """A number: 180006 is 18.6."""
         return self._pg.server_version
 
     @property
     def is_standby(self) -> bool | None:
-        """Whether the server is in recovery, as it last told; None: it has not, as poolers do."""
+        """Whether the server is in recovery, as it last told; None: untold, as by poolers."""
         told = self._pg.parameter_status(b"in_hot_standby")
         return None if told is None else told == b"on"
 
     @property
     def backend(self) -> int:
-        """The process id of the server's end."""
+        """The server's process id."""
         return self._pg.backend_pid
 
     @property
     def is_worn(self) -> bool:
-        """Whether another connection should take its place."""
+        """Whether another connection should replace it."""
         return self._wire.is_worn
 
     async def run(self, queries: Sequence[Query]) -> AsyncIterator[Answer]:
@@ -105,7 +105,7 @@ class Connection:
         self.is_clean = not self.is_worn
 
     async def fetch(self, query: Query) -> Answer:
-        """Run one query. Raises Unreachable, TimeoutError, and ServerError."""
+        """Run one query. Raises Unreachable, TimeoutError, ServerError."""
         async with aclosing(self.run([query])) as found:  # type: ignore[type-var]
             answer = await anext(found)
             async for _ in found:
@@ -115,17 +115,14 @@ class Connection:
         return answer
 
     async def notified(self) -> None:
-        """Return once the server has notified us of something that we LISTEN to; several notifications count as one.
-
-        Raises Unreachable.
-        """
+        """Return after a notification of a channel that we LISTEN to. Raises Unreachable."""
         self._wire.begin()
         while not self._has_heard():
             await self._wire.exchange()
             consume(self._pg)
 
     def _has_heard(self) -> bool:
-        """Whether there were notifications. They are taken out of libpq, which bounds its memory."""
+        """Take notifications out of libpq, which bounds its memory."""
         has_heard = False
         while (told := self._pg.notifies()) is not None:
             has_heard = True
@@ -133,10 +130,10 @@ class Connection:
         return has_heard
 
     async def give_up(self) -> bool:
-        """Have the server cancel our queries. Returns whether it did, within CANCEL_WITHIN seconds.
+        """Have the server cancel our queries, within CANCEL_WITHIN seconds. Returns whether it did.
 
-        A cancel request ends one query; the next one in the pipeline begins then, and is cancelled too. A request
-        between two queries ends nothing, so it is sent again.
+        A cancel request ends one query; the next in the pipeline then begins and is cancelled too. A request between
+        two queries ends nothing, so it is sent again.
         """
         if not self._unanswered:
             return True
@@ -170,7 +167,7 @@ class Connection:
             request.finish()
 
     def leave(self) -> socket.socket | None:
-        """Close it. Pass the result to `gone`, which returns once the server has closed its side."""
+        """Close it. Pass the result to `gone`, which waits until the server has closed its side."""
         self.is_clean = False
         return leave(self._pg, self._wire)
 

@@ -1,4 +1,4 @@
-"""Errors of a connection: it cannot be made, it broke, or the server answered with an error."""
+"""Errors of a connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from ..text import printable
 
 FULL: Final = "53300"
-"""SQLSTATE too_many_connections: the server is there, and has no room for us."""
+"""SQLSTATE too_many_connections."""
 
 LONGEST: Final = 1000
 """Characters of a server's error."""
@@ -19,36 +19,36 @@ _SAYS_FULL: Final = re.compile(
     r"|too many connections for (role|database)"
     r"|no more connections allowed"
 )
-"""Words for 53300: libpq reports a refused connection in words alone."""
+"""Words for 53300: libpq reports a refused connection without its SQLSTATE."""
 
 _ASKS_IN_CLEAR: Final = '"!password" failed: server requested a cleartext password'
 """libpq's words when our own rule refuses."""
 
 
 class NoDriver(Exception):
-    """psycopg 3 is not installed, or has no libpq."""
+    """psycopg 3 or its libpq is missing."""
 
 
 class Unreachable(Exception):
-    """A connection could not be made, or broke. The text says why."""
+    """A connection could not be made, or broke."""
 
     def __init__(self, text: str) -> None:
         super().__init__(one_line(text))
 
 
 class Garbled(Unreachable):
-    """A server's answer fits no question."""
+    """The server breaks the protocol."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"the server answers what no PostgreSQL answers: {text}")
 
 
 class ServerFull(Unreachable):
-    """A server has no room for another connection (53300). It is up, and answers."""
+    """The server answers, but has no room for another connection (53300)."""
 
 
 class ServerError(Exception):
-    """An error that the server answered, with its SQLSTATE."""
+    """An error that the server answered."""
 
     def __init__(self, sqlstate: str, text: str) -> None:
         super().__init__(one_line(text))
@@ -56,7 +56,7 @@ class ServerError(Exception):
 
 
 def refused(text: str) -> Unreachable:
-    """Return the meaning of a refusal in libpq's words."""
+    """Tell the error from libpq's words."""
     if _SAYS_FULL.search(text[:LONGEST]):
         return ServerFull(f"the server is full (53300): {text}")
     if _ASKS_IN_CLEAR in text:
@@ -68,5 +68,5 @@ def refused(text: str) -> Unreachable:
 
 
 def one_line(text: str) -> str:
-    """Return a server's words on one line, cut if long, without characters that move a cursor."""
+    """Put a server's words on one line, cut if long, without control characters."""
     return printable(" ".join(text[:LONGEST].split()))

@@ -1,9 +1,8 @@
 """Leaving a server: a connection is gone when the server has closed its side, not when we have closed ours.
 
-Until then the server counts the connection, and a new one may exceed the limit. So we keep the socket, let libpq say
-goodbye, and wait for the end of the stream. A backend closes its socket when its process ends, after it has left
-pg_stat_activity. TCP keepalives notice a dead machine. A server that stands still is not noticed, and keeps its place
-with us too.
+Until then the server counts it, and a new connection may exceed the limit. So we keep the socket and wait for the end
+of the stream, which comes after the backend has left pg_stat_activity. TCP keepalives notice a dead machine, but not a
+stalled server: its connection keeps its place.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 MOST: Final = 16 * 1024 * 1024
-"""Bytes that a server may still send. A server that sends more does not mean to close."""
+"""Bytes. A server that sends more does not mean to close."""
 _PIECE: Final = 64 * 1024
 
 
 def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
-    """Say goodbye and close; return the socket to listen to. None: no server knows of a connection."""
+    """Say goodbye and close; return the socket to listen to. None: no server knows the connection."""
     left = wire.leave() or _leave_alone(connection)
     if left is None:
         return None
@@ -37,7 +36,7 @@ def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
 
 
 def _leave_alone(connection: PGconn) -> socket.socket | None:
-    """Close a connection whose socket libpq has itself; return a duplicate of that socket, if a server is there."""
+    """Close a connection whose socket libpq itself holds; return a duplicate if a server is there."""
     left: socket.socket | None = None
     try:
         left = socket.socket(fileno=os.dup(connection.socket))
@@ -54,7 +53,7 @@ def _leave_alone(connection: PGconn) -> socket.socket | None:
 
 
 async def gone(left: socket.socket) -> None:
-    """Return once the server has closed its side, or has sent far too much. The caller closes ours."""
+    """Return once the server has closed its side, or sent over MOST bytes. The caller closes ours."""
     read = 0
     with suppress(OSError):
         while read < MOST:

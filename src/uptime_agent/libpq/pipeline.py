@@ -1,11 +1,10 @@
 """Pipelines: queries sent together and answered in order, each in its own transaction.
 
-Everything between two Syncs is one transaction. Each query has its own Sync, so that its failure costs the others
-nothing. Its settings precede it in that transaction: read only, an empty search path, times for locks and for running.
-They end with it, so they also work behind a pooler of transactions.
+Each query has its own Sync, so its failure costs the others nothing. Its settings precede it in its transaction and end
+with it, so they also work behind a transaction pooler.
 
 A server may send anything. An answer that fits no question, or exceeds its bounds, ends the connection. Rows come in
-portions, each counted before the next is taken.
+portions, each counted before the next.
 """
 
 from __future__ import annotations
@@ -32,22 +31,20 @@ SETTINGS: Final = b"""/* timerqueue */ SELECT pg_catalog.set_config('transaction
     pg_catalog.set_config('statement_timeout', $2, true)"""
 
 SLOWEST_NETWORK: Final = 1.0
-"""Seconds beyond a query's own time in which its answer must come. The server itself ends the query unless it stands
-still.
-"""
+"""Seconds beyond a query's own time until its answer must come: a stalled server ends no query."""
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of all rows of an answer on the wire: ten times that in memory if each value is small."""
+"""Bytes on the wire of an answer's rows; small values take ten times that in memory."""
 MOST_ROWS: Final = 50_000
 MOST_DROPPED: Final = 10_000
-"""Results that an answer may have after its pipeline was given up."""
+"""Results of an answer after its pipeline was given up."""
 
 _OF_ROW: Final = 7
 _OF_VALUE: Final = 4
 _OF_COLUMN: Final = 19
 """Bytes on the wire of a row, a value and a column, besides their texts."""
 _READS: Final = 3
-"""Calls of libpq until it has read a TLS record. The rest of a record lies in no socket that wakes us."""
+"""Calls of libpq until it has read a TLS record, whose rest lies in no socket that wakes us."""
 
 Bytes = tuple[bytes | None, ...]
 """A row as the server writes it."""
@@ -57,8 +54,7 @@ Bytes = tuple[bytes | None, ...]
 class Query:
     """A query, and the seconds that the server may take for it.
 
-    `width`: the number of its columns; None: any. `most_bytes`, `most_rows`: of the whole answer. `together`: rows
-    taken at a time, which may have BESIDES bytes.
+    `width`: number of columns; None: any. `most_bytes`, `most_rows`: of the whole answer. `together`: rows per portion.
     """
 
     sql: bytes
@@ -71,9 +67,9 @@ class Query:
 
 @frozen
 class Answer:
-    """Rows as the server writes them, with the names of their columns; or an error. `seconds`: on the server.
+    """Rows as the server writes them, or an error. `seconds`: on the server.
 
-    The first answer of a pipeline includes the time on the network.
+    A pipeline's first answer includes the network's time.
     """
 
     names: tuple[str, ...] = ()
@@ -91,7 +87,7 @@ def send(connection: PGconn, query: Query) -> None:
 
 
 class Pipeline:
-    """The answers to queries that were sent over a connection."""
+    """The answers of a connection."""
 
     def __init__(self, connection: PGconn, wire: Wire) -> None:
         from psycopg.pq import ConnStatus, ExecStatus  # noqa: PLC0415
@@ -102,10 +98,10 @@ class Pipeline:
         self._bad = ConnStatus.BAD
         self._pieces = {ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_CHUNK}
         self._error: ServerError | None = None
-        """The server's last error for the present query; it may close the connection after that."""
+        """The present query's last error, after which the server may close the connection."""
 
     async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
-        """Yield the answers to queries that were sent, in order, as they come.
+        """Yield the answers to sent queries, in order, as they come.
 
         Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if an answer is late.
         """
@@ -132,7 +128,7 @@ class Pipeline:
         raise Garbled("an answer without an end")
 
     async def _answer(self, query: Query) -> tuple[tuple[str, ...], tuple[Bytes, ...]]:
-        """Take the results of the settings and of the query, each with None at its end, and the Sync."""
+        """Take the results of the settings and of the query, each ended by None, and the Sync."""
         self._begin()
         while (result := await self._result()) is not None:
             if result.status != self._status.TUPLES_OK:
@@ -170,7 +166,6 @@ class Pipeline:
         return names, rows
 
     def _take_rows(self, together: int) -> None:
-        """Have libpq hand out rows of the next query before it has all of them."""
         from psycopg import NotSupportedError  # noqa: PLC0415
 
         with suppress(NotSupportedError):  # libpq before 17
@@ -185,10 +180,7 @@ class Pipeline:
         return tuple([(result.fname(at) or b"").decode("utf-8", "replace") for at in range(result.nfields)])
 
     async def _result(self) -> PGresult | None:
-        """Take the next result; None ends those of a query. An error is noted, and is no result.
-
-        Raises Unreachable.
-        """
+        """Take the next result; None ends a query's results. An error is noted and skipped."""
         while True:
             if self._pg.is_busy():
                 await self._arrived()
@@ -203,7 +195,6 @@ class Pipeline:
             self._error = ServerError(_state(result), _message(result))
 
     async def _arrived(self) -> None:
-        """Return once libpq has a result."""
         try:
             while self._pg.is_busy():
                 await self._wire.exchange()
@@ -246,7 +237,7 @@ def _size_of_columns(result: PGresult) -> int:
 
 
 def _size(rows: Sequence[Bytes]) -> int:
-    """Return the bytes on the wire of rows of one width."""
+    """Bytes on the wire of rows of one width."""
     width = len(rows[0]) if rows else 0
     return (_OF_ROW + _OF_VALUE * width) * len(rows) + sum(map(len, filter(None, chain.from_iterable(rows))))
 

@@ -15,7 +15,7 @@ from .errors import NoDriver
 HIGHEST_PORT: Final = 65_535
 
 APPLICATION: Final = "timerqueue"
-"""The application_name of all our connections: probes leave out such backends."""
+"""The application_name of all our connections: probes leave out these backends."""
 
 DEFAULTS: Final = {
     "application_name": APPLICATION,
@@ -27,7 +27,7 @@ DEFAULTS: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
 }
-"""Used where the user sets nothing else. TCP notices a dead machine within half a minute."""
+"""Overridden by the user. TCP notices a dead machine within half a minute."""
 
 METHODS: Final = frozenset({"password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"})
 """Ways to log in, in libpq's words. `password` is sent unencrypted."""
@@ -39,9 +39,9 @@ _ENCRYPTED: Final = frozenset({"require", "verify-ca", "verify-full"})
 
 @frozen(repr=False, kw_only=True)
 class Server:
-    """A PostgreSQL server and a role there. `host` is a name, an address, or the folder of a Unix socket.
+    """A PostgreSQL server and a role there. `host`: a name, an address, or a Unix socket's folder.
 
-    `options`: other settings of libpq, such as sslmode. `database`: the one for probes of the whole server.
+    `options`: other libpq settings, such as sslmode. `database`: for probes of the whole server.
     """
 
     host: str = "localhost"
@@ -59,23 +59,23 @@ class Server:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The host and port, whatever the role."""
+        """Host and port."""
         return self.host, self.port
 
     @property
     def is_local(self) -> bool:
-        """Whether it is reached by a Unix socket, without a lookup."""
+        """Whether a Unix socket reaches it, without a lookup."""
         return self.host.startswith(("/", "@"))
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown."""
+        """Texts never to show."""
         hidden = (self.password, self.options.get("sslpassword"))
         return frozenset(each for each in hidden if each)
 
     @property
     def may_send_in_clear(self) -> bool:
-        """Whether the user allows a password to be sent unencrypted."""
+        """Whether the user allows an unencrypted password."""
         methods = self.options.get("require_auth")
         return methods is not None and not self._is_safe and _allows(methods, _IN_CLEAR)
 
@@ -86,9 +86,7 @@ class Server:
         return self.is_local or mode in _ENCRYPTED
 
     def conninfo(self, database: str | None = None, address: str | None = None) -> str:
-        """Write the text by which libpq connects. `address` is dialled in place of the host, whose name TLS still
-        checks.
-        """
+        """Write libpq's connection string. `address` is dialled; TLS still checks the host's name."""
         rules = {} if self._is_safe else {"require_auth": _NOT_IN_CLEAR}
         settings = DEFAULTS | rules | dict(self.options) | {"host": self.host, "port": str(self.port)}
         settings["dbname"] = self.database if database is None else database
@@ -98,7 +96,6 @@ class Server:
 
 
 def _allows(methods: str, method: str) -> bool:
-    """Whether a list of allowed methods, or of refused ones ("!md5"), allows a method."""
     named = [each.strip() for each in methods.split(",")]
     if any(each.startswith("!") for each in named):
         return f"!{method}" not in named
@@ -106,7 +103,7 @@ def _allows(methods: str, method: str) -> bool:
 
 
 def auth_methods(value: Any) -> str:
-    """Read the allowed ways to log in, as libpq's require_auth has them: all allowed ones, or all refused ones."""
+    """Read libpq's require_auth: all allowed ways to log in, or all refused. Raises Unfit."""
     named = [each.strip() for each in value.split(",")] if isinstance(value, str) else []
     refused = [each.startswith("!") for each in named]
     if not named or any(refused) is not all(refused) or not {each.removeprefix("!") for each in named} <= METHODS:
@@ -122,7 +119,7 @@ def _quoted(value: str) -> str:
 
 
 def read_dsn(text: str) -> Server:
-    """Read a URL or "key=value" text as libpq does. Raises ValueError with what is wrong; NoDriver."""
+    """Read a URL or "key=value" text as libpq does. Raises ValueError for a bad one; NoDriver."""
     try:
         from psycopg import ProgrammingError  # noqa: PLC0415
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
@@ -156,7 +153,7 @@ def read_dsn(text: str) -> Server:
 
 
 def no_driver(error: ImportError) -> NoDriver:
-    """Return the error that says what to install."""
+    """Say what to install."""
     return NoDriver(
         f"PostgreSQL needs psycopg 3, which cannot be imported here ({error}): pip install timerqueue[postgres]"
     )

@@ -1,4 +1,4 @@
-"""Waits of libpq: it asks to read or to write, and the event loop wakes it."""
+"""Waits of libpq on the event loop."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
 
 class Until(Protocol):
-    """A call that waits until libpq can continue."""
+    """Waits until libpq can continue."""
 
-    def __call__(self, *, is_writing: bool) -> Awaitable[None]:
-        """Wait until it can write, or else read."""
+    def __call__(self, *, is_writing: bool) -> Awaitable[None]: """Wait to write, or else to read."""
 
 
 async def polled(poll: Callable[[], int], until: Until, stepped: Callable[[], object] = lambda: None) -> bool:
-    """Continue until libpq is done. False: it failed. `stepped` is called after each step."""
+    """Poll libpq until it is done. False: it failed. `stepped` is called after each step."""
     from psycopg.pq import PollingStatus  # noqa: PLC0415
 
     state = PollingStatus.WRITING
@@ -31,7 +30,7 @@ async def polled(poll: Callable[[], int], until: Until, stepped: Callable[[], ob
 
 
 def on_socket_of(request: PGcancelConn) -> Until:
-    """Make waits for the present socket of a cancel request."""
+    """Wait on a cancel request's socket, which may change."""
 
     async def until(*, is_writing: bool) -> None:
         await (anyio.wait_writable if is_writing else anyio.wait_readable)(request.socket)

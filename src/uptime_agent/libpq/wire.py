@@ -1,12 +1,10 @@
-"""The wire between libpq and a server: libpq gets what the server sends in slices, each of them counted.
+"""The wire between libpq and a server: libpq gets what the server sends in counted slices.
 
-libpq has no bounds. It makes room for any message that the server announces, and reads and keeps everything. A fast
-server fills the memory within one call, while the event loop stands still. No setting changes that, and under TLS only
-libpq sees where a message begins.
+libpq itself has no bounds: a fast server fills the memory within one call, while the event loop stands still. Under TLS
+only libpq sees where a message begins.
 
-So once libpq has connected its socket, we keep that socket and put one end of a socket pair in its place. This is
-invisible to libpq: login, TLS and verified names stay its own. On Windows sockets cannot be replaced; there libpq reads
-the server's socket without bounds.
+So once libpq has connected its socket, we put one end of a socket pair in its place. Login, TLS and verified names stay
+libpq's own. Windows cannot replace sockets; there libpq reads without bounds.
 """
 
 from __future__ import annotations
@@ -30,21 +28,21 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 SLICE: Final = 8192
-"""Bytes that libpq gets at a time. The work on one slice is the longest stop of the event loop."""
+"""Bytes that libpq gets at a time: the longest stop of the event loop."""
 
 BESIDES: Final = 128 * 1024
-"""Bytes besides rows that a server may send: for the login, certificates included, and for each later exchange."""
+"""Bytes besides rows that a server may send in the login, certificates included, and in each later exchange."""
 
 WORN: Final = 512 * 1024
-"""Bytes besides rows after which a connection is not used again: what libpq keeps of them slows it down. An honest
-server sends some 100 for each query.
+"""Bytes besides rows after which a connection is replaced: libpq's leftovers slow it down. An honest server sends some
+100 per query.
 """
 
 _WRITTEN: Final = 64 * 1024
 
 
 class Wire:
-    """The wire of one connection of libpq. `others`: bytes so far besides rows."""
+    """One connection's wire. `others`: received bytes besides rows."""
 
     def __init__(self, connection: PGconn) -> None:
         self._pg = connection
@@ -58,7 +56,7 @@ class Wire:
 
     @property
     def is_worn(self) -> bool:
-        """Whether the connection should not be used again."""
+        """Whether to use the connection no more."""
         return self.others > WORN
 
     def begin(self) -> None:
@@ -66,7 +64,7 @@ class Wire:
         self._may_come = BESIDES
 
     def allow(self, size: int) -> None:
-        """Note that `size` of the received bytes were requested rows."""
+        """Count `size` received bytes as requested rows."""
         self._may_come += size
         self.others -= size
 
@@ -81,9 +79,9 @@ class Wire:
         await (self._sent() if is_writing else self.exchange())
 
     async def exchange(self) -> None:
-        """Send what libpq has written, and give libpq the next slice of what the server sends.
+        """Send what libpq has written, and give it the next slice from the server.
 
-        Raises Unreachable: the connection is lost, or the server has sent too much.
+        Raises Unreachable if the connection is lost or the server has sent too much.
         """
         if self._server is None or self._libpq is None:
             await anyio.wait_readable(self._pg.socket)
@@ -125,7 +123,6 @@ class Wire:
         return self._found() == self._place
 
     def _found(self) -> tuple[int, int] | None:
-        """Return what identifies libpq's socket; None: it is closed."""
         try:
             found = os.fstat(self._pg.socket)
         except Exception:  # noqa: BLE001 - psycopg says it in its own way
@@ -133,7 +130,6 @@ class Wire:
         return found.st_dev, found.st_ino
 
     def _step_between(self) -> None:
-        """Take libpq's socket, and put one end of a pair in its place."""
         if sys.platform == "win32":
             return
         number = self._pg.socket
@@ -166,7 +162,6 @@ class Wire:
             return True
 
     async def _sent(self) -> None:
-        """Return once the server has received what libpq has written."""
         while self._server is not None and self._libpq is not None and not self._pump(self._server, self._libpq):
             await anyio.wait_writable(self._server)
         await checkpoint()

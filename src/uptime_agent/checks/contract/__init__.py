@@ -1,8 +1,4 @@
-"""The contract of checks: what a check is, gets and finds. New kinds of check start here.
-
-Offers `Check` and `Kind`, the values that go in (`Attempt`, `Stopwatch`) and come out (`Finding`, `CheckResult`), and
-`judge`, which says whose trouble an error is. Knows no kind of check, no socket and no target. Lives on the event loop.
-"""
+"""The contract of checks: what a check is, gets and finds. New kinds of check start here."""
 
 from __future__ import annotations
 

@@ -33,31 +33,31 @@ class Attempt:
 
 
 class Check(Protocol):
-    """A way to ask one address of a target whether it is well. A frozen value that many runs use at a time."""
+    """A way to ask one address of a target whether it is well. Frozen: many runs use it at a time."""
 
     @property
     def url(self) -> Url:
-        """The place where the check looks."""
+        """Where the check looks."""
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show or log."""
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Ask the address. Nothing stays open, also when cancelled.
+        """Ask the address. Leave nothing open, even when cancelled.
 
-        Raises OSError from the network, and CheckFailed for an answer that makes no sense. Any other error counts as a
-        defect of the check.
+        Raises OSError from the network, CheckFailed if the answer makes no sense. Any other error counts as a defect of
+        the check.
         """
 
 
 @frozen
 class Hop:
-    """Where an answer leads: another check to make instead, in the time that is left.
+    """Another check to make instead, in the time that is left.
 
-    Its name is looked up, and the limits of its host are awaited. Only an address that it `permits` is dialled;
-    `refusal` is the error for others. `is_redirect`: the target itself sent us, so trouble there is the target's. If
-    not, the host is a third party, and its trouble leaves the target unknown.
+    Its host is looked up, and that host's limits are awaited. Only an address that it `permits` is dialled; `refusal`
+    is the error for others. `is_redirect`: the target itself sent us, so trouble there is the target's. Otherwise the
+    host is a third party, and its trouble leaves the target unknown.
     """
 
     check: Check
@@ -67,7 +67,7 @@ class Hop:
 
 
 class Clash(Exception):
-    """Options of a check that conflict with each other or with its URL. The text says what to do about `key`."""
+    """Options of a check conflict with each other or its URL. The text says what to do about `key`."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(f"{key}: {text}")
@@ -76,17 +76,17 @@ class Clash(Exception):
 
 @frozen
 class Kind:
-    """A type of check. `name` is also that of its limit.
+    """A type of check. Its `name` is also that of its limit.
 
-    `schemes`: URL schemes with their default ports. None: a URL must name a port, and no path follows it. NO_PORT: it
-    must not name one. `options`: its own keys in the configuration. `make(url=..., **options)` makes a check of the
-    given options; raises Clash. `is_resolved`: whether the host is looked up, its limit awaited and its addresses asked
-    one by one. A kind that is not resolved gets one attempt, at the address "". It dials nothing itself, but may return
-    a Hop. `least_interval`: seconds; the shortest interval of a check, and the default if that would be shorter.
-    `meaning`: when such a check is up, as a sentence of docs/configuration.md. A check whose `redirects` is above 0 may
-    return a Hop.
+    - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must not name one.
+    - `make(url=..., **options)`: makes a check. Raises Clash.
+    - `options`: its own keys in the configuration.
+    - `is_resolved`: its host is looked up, its limit awaited, its addresses asked one by one. If not, it gets one attempt,
+      at the address "", and dials nothing itself, but may return a Hop.
+    - `least_interval`: seconds. The shortest interval of a check, and at least the default.
+    - `meaning`: when such a check is up, a sentence of docs/configuration.md.
 
-    Raises ValueError for what would be ambiguous or unusable in a configuration.
+    A check whose `redirects` is above 0 may return a Hop. Raises ValueError if the values are ambiguous or unusable.
     """
 
     name: str
@@ -109,13 +109,13 @@ class Kind:
 
 
 NO_PORT: Final = 0
-"""The default port of a scheme whose URLs have none."""
+"""Stands for: URLs of this scheme have no port."""
 
 _WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,40}")
 _HIGHEST_PORT: Final = 65535
 _TAKEN: Final = frozenset({"total", "host"})
-"""Names of limits that no kind may have."""
+"""Names of other limits."""
 
 
 def _is_word(value: object) -> bool:

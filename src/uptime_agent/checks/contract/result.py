@@ -1,4 +1,4 @@
-"""Results: what a check found out."""
+"""What a check found out."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Final
 from attrs import field, frozen
 
 MOST_ATTEMPTS: Final = 10
-"""Attempts in one run of a check."""
+"""In one run of a check."""
 
 Detail = Mapping[str, str | int | float]
 
 
 class Status(enum.Enum):
-    """The status of a target, as far as we can tell."""
+    """A target's status, as far as we can tell."""
 
     UP = "up"
     DEGRADED = "degraded"
-    """The target answers, but slowly, or not at every address."""
+    """It answers slowly, or not at every address."""
     DOWN = "down"
     UNKNOWN = "unknown"
     """The trouble is ours: no network, no file descriptors, a defect of the check."""
@@ -27,9 +27,9 @@ class Status(enum.Enum):
 
 @frozen(kw_only=True)
 class Finding:
-    """An answer, as a check judges it. `detail` is for people and for JSON: a status code, a size.
+    """An answer, judged. `detail`: for people and JSON, such as a status code or a size.
 
-    `handed_on`: texts for the next step, by name. They are never shown.
+    `handed_on`: texts for the next step, by name, never shown.
     """
 
     status: Status = Status.UP
@@ -42,8 +42,8 @@ class Finding:
 class CheckResult:
     """One check of one address.
 
-    `latency`: seconds from the lookup of the name to the end; `phases`: seconds of each completed part. `attempt`: its
-    number from 1; earlier attempts found the target down.
+    `latency`: seconds from the name's lookup to the end; `phases`: seconds of each completed part. `attempt`: from 1;
+    earlier attempts found the target down.
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""A stopwatch for the parts of a check."""
+"""Times the parts of a check."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """A stopwatch that starts when made, by `clock`. Phases measured `before`, such as a shared lookup, count too.
+    """Measures phases in seconds, from its making. `before`: phases measured earlier, such as a shared lookup.
 
-    `phases` holds the completed ones, `completed` the names of those measured here. `phase` is the present one: a
-    timeout says where it struck.
+    `phases`: all completed ones; `completed`: names of the ones measured here. `phase`: the present one, which tells
+    where a timeout struck.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:
@@ -21,9 +21,9 @@ class Stopwatch:
         self.completed: set[str] = set()
         self.phase: str | None = None
         self.heard: str | None = None
-        """The part of an answer that came so far, in words; None: nothing came."""
+        """The part of an answer so far, in words."""
         self.doubt: str | None = None
-        """Why an answer may have come and been missed, in words; None: no reason."""
+        """Why we may have missed an answer, in words."""
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
 
@@ -38,7 +38,7 @@ class Stopwatch:
         self._phase_began = self.clock.monotonic()
 
     def end(self) -> None:
-        """Complete the present phase. A phase that comes again, after a redirect, adds to the first."""
+        """Complete the present phase. A repeated phase, after a redirect, adds up."""
         assert self.phase is not None
         seconds = self.clock.monotonic() - self._phase_began
         self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
@@ -52,7 +52,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, phase: str) -> Iterator[None]:
-        """Measure the body as a phase, which stays incomplete if the body raises."""
+        """Measure the body as a phase, incomplete if the body raises."""
         self.begin(phase)
         yield
         self.end()

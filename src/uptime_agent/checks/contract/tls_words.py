@@ -14,7 +14,7 @@ _REFUSED: Final = {
     21: "is of an authority that is not trusted here",
     23: "has been revoked",
 }
-"""Reasons to refuse a certificate, by OpenSSL's number."""
+"""By OpenSSL's error number."""
 
 _FAILED: Final = {
     "WRONG_VERSION_NUMBER": "it does not speak TLS there",
@@ -36,7 +36,7 @@ _PREFIXES: Final = ("SSLV3_ALERT_", "TLSV1_ALERT_", "TLSV13_ALERT_", "TLSV1_")
 
 
 def refused(error: ssl.SSLCertVerificationError) -> str:
-    """The reason why a certificate is refused, to follow "certificate of X "."""
+    """Why a certificate is refused: the words after "certificate of X"."""
     words = _REFUSED.get(error.verify_code)
     if words is not None:
         return words
@@ -48,7 +48,7 @@ def refused(error: ssl.SSLCertVerificationError) -> str:
 
 
 def handshake(error: ssl.SSLError) -> str:
-    """The reason why TLS failed."""
+    """Why TLS failed."""
     reason: str = getattr(error, "reason", None) or ""  # not every one of them has it
     if not reason and isinstance(error, ssl.SSLEOFError):
         reason = "UNEXPECTED_EOF_WHILE_READING"

@@ -16,11 +16,11 @@ from .tls_words import handshake, refused
 
 
 class CheckFailed(Exception):
-    """A check got no proper answer. The text says what it got; the cause may say why."""
+    """No proper answer. The text says what came; the cause may say why."""
 
 
 class NotInTime(CheckFailed):
-    """A check got no answer in time. The delay may be ours."""
+    """No answer in time. The delay may be ours."""
 
 
 @frozen
@@ -30,7 +30,7 @@ class Trouble:
     status: Status
     text: str
     is_late: bool = False
-    """Whether the only trouble is a timeout of ours."""
+    """The only trouble is our timeout."""
 
 
 OUT_OF_DESCRIPTORS: Final = "this machine ran out of file descriptors: raise `ulimit -n`, or lower the limit `total`"
@@ -57,7 +57,7 @@ _THEIRS: Final = {
 
 
 def judge(error: BaseException, peer: str) -> Trouble | None:
-    """Judge an error on the way to `peer`. None: it is no network trouble."""
+    """Judge an error on the way to `peer`. None: no network trouble."""
     failed: Trouble | None = None
     for each in _chain(error):
         match each:
@@ -94,7 +94,7 @@ def _of_tls(error: ssl.SSLError, peer: str) -> Trouble | None:
 
 
 def out_of_descriptors() -> bool:
-    """Whether this process can open nothing more. Name lookups then fail without a reason."""
+    """Whether this process can open no more files. Name lookups then fail without a reason."""
     try:
         os.close(os.dup(2))
     except OSError as exc:
@@ -103,7 +103,6 @@ def out_of_descriptors() -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, its cause, and the cause of that."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:

@@ -26,33 +26,33 @@ MOST_BYTES: Final = 64 * 1024
 MOST_ANSWERS: Final = 100
 _SHOWN: Final = 200
 _LENGTH: Final = 2
-"""Bytes before a message over TCP that say its length."""
+"""Bytes before a message over TCP with its length."""
 
 _MISSING: Final = 'dnspython is not installed, which dns checks need: pip install "timerqueue[agent]"'
 
 
 class Match(enum.Enum):
-    """How the answers compare with the expected ones."""
+    """How answers compare with the expected ones."""
 
     ALL = "all"
-    """All expected answers came, and maybe more."""
+    """All came, maybe with others."""
     ANY = "any"
-    """At least one expected answer came."""
+    """At least one came."""
     EXACTLY = "exactly"
-    """All expected answers came, and no others."""
+    """All came, and no others."""
 
 
 class Transport(enum.Enum):
     """How the question is asked."""
 
     UDP = "udp"
-    """By datagram; a truncated answer is asked for again over TCP."""
+    """A truncated answer is asked for again over TCP."""
     TCP = "tcp"
 
 
 @frozen(kw_only=True)
 class DnsCheck:
-    """A DNS check: it asks the server of its URL for records of the name in its path."""
+    """Asks the URL's server for records of the name in its path."""
 
     url: Url
     record: str | None = None
@@ -95,11 +95,11 @@ class DnsCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Ask: up if the answer is as expected."""
+        """Ask, and compare the answer."""
         from .messages import question  # noqa: PLC0415 - as above
 
         query, budget = question(self.name, self.asked), Budget(MOST_BYTES)
@@ -174,7 +174,7 @@ class DnsCheck:
 
 
 async def _message(stream: ByteStream) -> bytes:
-    """Read one message after its length. Raises CheckFailed if it is shorter."""
+    """Read one message. Raises CheckFailed if it breaks off."""
     received, wanted = b"", _LENGTH
     while len(received) < wanted:
         try:

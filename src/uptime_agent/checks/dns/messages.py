@@ -1,8 +1,8 @@
 """Messages of the DNS: a question, an answer, and its records.
 
-Names in a message may refer to others, so that a small message takes long to read: 1.5 ms for each. So an answer is
-looked through before dnspython reads it. Its records are counted, and types that no question asked for are skipped.
-More than a few records are read in a thread.
+Names in a message may refer to others, so a small message may take long to read: 1.5 ms for each. So before dnspython
+reads an answer, its records are counted, and types that no question asked for are refused. More than a few records are
+read in a thread.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ..contract import CheckFailed
 from .records import RECORDS
 
 LARGEST_DATAGRAM: Final = 1232
-"""Bytes of a datagram that we allow servers: no network splits fewer."""
+"""Bytes of a datagram from a server: no network splits fewer."""
 
 MOST_RECORDS: Final = 200
 AT_ONCE: Final = 10
-"""Records that are read without a thread."""
+"""Records read without a thread."""
 
 LARGEST_MESSAGE: Final = 32 * 1024
 _HEADER: Final = struct.Struct("!6H")
@@ -42,14 +42,14 @@ _QR: Final = 0x8000
 _FIXED: Final = struct.Struct("!HHIH")
 _POINTER: Final = 0xC0
 _BESIDE: Final = ("DNAME", "NSEC", "NSEC3", "OPT", "RRSIG")
-"""Types of records that accompany the requested ones."""
+"""Types that accompany the requested ones."""
 _KNOWN: Final = frozenset(int(dns.rdatatype.from_text(each)) for each in (*RECORDS, *_BESIDE))
 _TEXTS: Final = frozenset({"TXT", "SPF"})
 
 
 @frozen
 class Answers:
-    """The content of an answer. `records`: as in zone files, by their canonical form; `ttl`: the least, in seconds."""
+    """An answer's content. `records`: as in zone files, by canonical form; `ttl`: the least, in seconds."""
 
     rcode: str = "NOERROR"
     records: Mapping[bytes, str] = field(factory=dict)
@@ -58,12 +58,12 @@ class Answers:
 
     @property
     def texts(self) -> list[str]:
-        """The records, sorted, so that the server's order does not matter."""
+        """The records, sorted: the server's order does not matter."""
         return sorted(self.records.values())
 
 
 def question(name: str, record: str) -> dns.message.QueryMessage:
-    """Make a question for the records of a type at a name. Raises ValueError with what was expected."""
+    """Ask for records of a type at a name. Raises ValueError with what was expected."""
     query = dns.message.make_query(_name(name, record), record, use_edns=0, payload=LARGEST_DATAGRAM)
     query.flags |= dns.flags.AD  # "say whether you have verified it", without the signatures themselves
     return query
@@ -89,7 +89,7 @@ def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
 
 
 async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
-    """Read an answer. Raises CheckFailed if it is none, or too large."""
+    """Read an answer. Raises CheckFailed if it is invalid or too large."""
     _, flags, questions, *counts = _HEADER.unpack_from(data)
     if flags & _TC:
         return Answers(is_truncated=True)
@@ -148,7 +148,7 @@ def _answers(response: dns.message.Message) -> Answers:
 
 @lru_cache(maxsize=10_000)
 def canonical(record: str, text: str) -> bytes:
-    """The canonical form of a record: equal if two mean the same. Raises ValueError with what was expected."""
+    """A record's canonical form: equal if two mean the same. Raises ValueError with what was expected."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:
@@ -159,11 +159,11 @@ def canonical(record: str, text: str) -> bytes:
 
 
 def _canonical(record: dns.rdata.Rdata) -> bytes:
-    """Of a text, its parts joined. Of other records their form for signatures, with names in small letters."""
+    """The joined parts of a text, or the form for signatures, with names in small letters."""
     strings = getattr(record, "strings", None)
     return record.to_digestable(dns.name.root) if strings is None else b"".join(strings)
 
 
 def all_canonical(record: str, texts: Iterable[str]) -> dict[bytes, str]:
-    """Sort records by their canonical form. Raises ValueError."""
+    """Key records by canonical form. Raises ValueError."""
     return {canonical(record, text): text for text in texts}

@@ -1,4 +1,4 @@
-"""Types of records that can be asked for. Imports nothing that is slow."""
+"""Types of records. Imports nothing slow."""
 
 from __future__ import annotations
 

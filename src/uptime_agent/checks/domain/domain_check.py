@@ -25,10 +25,10 @@ from .registration import (
 )
 
 LEAST_INTERVAL: Final = 6 * 3600.0
-"""Seconds. Registries refuse clients that ask often."""
+"""Seconds. Registries refuse frequent clients."""
 
 KEPT: Final = LEAST_INTERVAL - 600.0
-"""Seconds for which an answer is kept. Checks every six hours may begin some minutes late."""
+"""Seconds an answer is kept. Checks every six hours may begin some minutes late."""
 
 DAY: Final = 86_400.0
 BOOTSTRAP: Final = "https://data.iana.org/rdap/dns.json"
@@ -38,15 +38,12 @@ _OK, _NOT_FOUND, _TOO_OFTEN = 200, 404, 429
 _LEADS_ON: Final = frozenset({301, 302, 303, 307, 308})
 
 _known: dict[str, tuple[float, dict[str, str]]] = {}
-"""Lists of registries by URL, with the time when each was read. They change every few weeks, and many checks share one.
-"""
+"""Lists of registries by URL, with the time of reading. Many checks share one, and it changes every few weeks."""
 
 
 @frozen(kw_only=True)
 class DomainCheck:
-    """A domain check: down if not registered, degraded `expires_within` seconds before the end.
-
-    `down_within`: seconds before the end from which it is down.
+    """Down if not registered, degraded `expires_within` seconds before the end, down from `down_within` seconds.
 
     `server`: the base URL of the registry's RDAP; without it, the list at `bootstrap` names one.
     """
@@ -70,7 +67,7 @@ class DomainCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         texts = [self.bootstrap] if self.server is None else [self.server, self.bootstrap]
         return frozenset[str]().union(*(parse_url(each, SCHEMES).secrets for each in texts))
 
@@ -80,7 +77,7 @@ class DomainCheck:
         return 2 * (MOST_REDIRECTS + 1)
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Judge by an answer of the last hours, or return which server to ask."""
+        """Judge by a kept answer, or return which server to ask."""
         now = at.watch.clock.wall()
         kept = _kept(at.before, now)
         if kept is not None:
@@ -119,7 +116,7 @@ class DomainCheck:
         )
 
     def judged(self, found: Registration, now: float, asked: float) -> Finding:
-        """Judge a registration at an instant in UTC seconds."""
+        """Judge a registration. Instants in UTC seconds."""
         left = found.expires - now
         status, error = self._verdict(found, left)
         detail: dict[str, str | int | float] = {
@@ -147,7 +144,7 @@ class DomainCheck:
 
 @frozen(kw_only=True)
 class _Question:
-    """A question to a server at a URL: for the list of registries, or for the domain."""
+    """A question at a URL: for the list of registries, or for the domain."""
 
     url: Url
     domain: DomainCheck
@@ -160,7 +157,7 @@ class _Question:
         return self.domain.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Ask. An answer that makes no sense is the server's trouble, and the domain's status unknown."""
+        """Ask. A senseless answer is the server's trouble: the domain's status is unknown."""
         domain, now = self.domain, at.watch.clock.wall()
         context = certificates.context(domain.ca_file)
         document = await fetch(at, self.url, _ACCEPT, LONGEST_LIST if self.is_list else LONGEST_ANSWER, context)
@@ -194,12 +191,11 @@ class _Question:
 
 
 def _anywhere(_: str) -> bool:
-    """Permit any address, for hosts of the configuration."""
     return True
 
 
 def _kept(before: Detail, now: float) -> Registration | None:
-    """The registration of the last result, if recent. It comes out of history, so it may be anything."""
+    """The last result's registration, if recent. History may hold anything."""
     asked, expires, ending = (before.get(key) for key in ("rdap_asked", "domain_expires", "domain_status"))
     if not isinstance(asked, (int, float)) or not isinstance(expires, (int, float)):
         return None

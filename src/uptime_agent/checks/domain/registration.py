@@ -1,7 +1,4 @@
-"""Answers of registries in RDAP (RFC 9083 and 9224): which registry has a domain, and until when it is registered.
-
-Pure. The texts come from outside and may be anything.
-"""
+"""Answers of registries in RDAP (RFC 9083 and 9224). Pure; the texts come from outside."""
 
 from __future__ import annotations
 
@@ -28,14 +25,14 @@ _UNREADABLE: Final = (ValueError, TypeError, AttributeError, RecursionError)
 
 @frozen
 class Registration:
-    """A registration: when it expires, in UTC seconds since 1970, and whether and how it is ending."""
+    """`expires`: UTC seconds since 1970. `ending`: how it is ending, if it is."""
 
     expires: float
     ending: str | None
 
 
 def registries(content: bytes) -> dict[str, str]:
-    """Read the list of registries: base URLs by domain. Raises CheckFailed."""
+    """Read base URLs by domain. Raises CheckFailed."""
     try:
         services = json.loads(content)["services"]
         found = {str(name).lower().strip("."): _preferred(bases) for names, bases, *_ in services for name in names}
@@ -45,19 +42,19 @@ def registries(content: bytes) -> dict[str, str]:
 
 
 def _preferred(bases: Any) -> str | None:
-    """The base URL of a registry, with TLS if offered."""
+    """A registry's base URL, with TLS if offered."""
     texts = [each for each in bases if isinstance(each, str)]
     return min(texts, key=lambda each: not each.lower().startswith("https://"), default=None)
 
 
 def registry_of(domain: str, known: Mapping[str, str]) -> str | None:
-    """The base URL of the registry of a domain, by the longest matching suffix."""
+    """A domain's registry, by the longest matching suffix."""
     labels = domain.split(".")
     return next((known[name] for at in range(len(labels)) if (name := ".".join(labels[at:])) in known), None)
 
 
 def question(base: str, domain: str) -> Url:
-    """The URL that asks a registry for a domain. Raises CheckFailed if its base is invalid."""
+    """The URL that asks for a domain. Raises CheckFailed if the base is invalid."""
     try:
         return parse_url(f"{base.rstrip('/')}/domain/{domain}", SCHEMES)
     except ValueError as exc:
@@ -65,7 +62,7 @@ def question(base: str, domain: str) -> Url:
 
 
 def registration(content: bytes, domain: str) -> Registration | None:
-    """Read a registry's answer about a domain. None: it tells no end. Raises CheckFailed if it makes no sense."""
+    """Read an answer about a domain. None: it tells no end. Raises CheckFailed if it makes no sense."""
     try:
         found = json.loads(content)
         name = str(found["ldhName"]).lower().rstrip(".")

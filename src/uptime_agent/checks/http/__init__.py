@@ -1,8 +1,7 @@
 """Checks of http:// and https:// targets: one request, its response, and where it redirects to.
 
-Offers the kind `HTTP`; `Exchange`, one request over HTTP, also for channels; `fetch` and the rules of redirects, for
-checks that ask a third party. Bounds what a server may cost. A redirect is returned, not followed: the caller looks the
-name up and takes the limits of that host. Lives on the event loop.
+Bounds what a server may cost. A redirect is returned, not followed: the caller looks the name up and takes that host's
+limits.
 """
 
 from __future__ import annotations

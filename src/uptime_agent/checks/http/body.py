@@ -22,14 +22,14 @@ _EXPECTED: Final = 'text, { file = "PATH" } or { env = "NAME" }'
 
 @frozen
 class Body:
-    """A body as it is sent. `secrets`: texts in it that must not be shown."""
+    """A body as it is sent. `secrets`: texts in it never to show."""
 
     content: bytes = field(repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def request_body(value: Any) -> Body:
-    """Read a body. A whole file or variable counts as a secret."""
+    """Read a body. A whole file or variable is a secret."""
     match value:
         case str():
             written = VARIABLE.search(value)
@@ -69,7 +69,7 @@ def _secret(content: bytes) -> Body:
 
 
 def _secrets_of(text: str) -> frozenset[str]:
-    """Values in JSON or in a form whose names sound secret."""
+    """Values in JSON or a form whose names sound secret."""
     try:
         found = set(_secret_values(json.loads(text), is_secret=False))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Decompression of a response's body, up to a size: a few bytes may stand for gigabytes."""
+"""Decompression of a body, up to a size: a few bytes may stand for gigabytes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Plain:
         self._most = most
 
     async def take(self, data: bytes) -> None:
-        """Take the next part of the body."""
+        """Take the next part."""
         self.content += data[: self._most - len(self.content)]
 
 
 class Inflated:
-    """A body in gzip or deflate, up to `most` bytes of output. No more is made."""
+    """A body in gzip or deflate, up to `most` bytes of output."""
 
     def __init__(self, most: int, encoding: str) -> None:
         self.content = bytearray()
@@ -41,7 +41,7 @@ class Inflated:
         self._inflate: zlib._Decompress | None = None
 
     async def take(self, data: bytes) -> None:
-        """Take the next part of the body. Raises CheckFailed if its encoding is wrong."""
+        """Take the next part. Raises CheckFailed if its encoding is wrong."""
         while data and len(self.content) < self._most:
             if self._inflate is None:
                 self._inflate = zlib.decompressobj(self._window(data))
@@ -60,7 +60,7 @@ class Inflated:
 
 
 def decoder(encoding: str, most: int) -> Plain | Inflated | None:
-    """A decoder for that encoding; None: it is unsupported."""
+    """The decoder of an encoding; None: unsupported."""
     if encoding in _PLAIN:
         return Plain(most)
     return Inflated(most, encoding) if encoding in (*_GZIP, "deflate") else None

@@ -1,7 +1,7 @@
 """One HTTP request and its response over a stream, with h11; phases, bounds and words are ours.
 
-Some patterns of h11 take time that grows with the square of a line's length (tests/uptime_agent/test_agent_growth.py
-counts it). So a header is looked through before h11 gets it, in slices too small for long lines.
+Some patterns of h11 take quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So a header
+is looked through before h11 gets it, in slices.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..contract import CheckFailed, Stopwatch
 from ..net import Budget
 
 MOST_HEAD: Final = 32 * 1024
-"""Bytes of a header, with those of interim responses before it."""
+"""Bytes of a header, interim responses before it included."""
 
 MOST_LINES: Final = 300
 SLICE: Final = 2048
 MOST_LINE: Final = 1024
-"""Bytes of a line between the chunks of a body."""
+"""Bytes of a line between chunks."""
 
 TURN: Final = 64
 """Steps after which other tasks get a turn."""
@@ -38,7 +38,7 @@ Head = h11.Response | h11.InformationalResponse
 
 
 class Exchange:
-    """One request and its response. `watch` measures "send", "first_byte" and "receive", which lasts until `end`."""
+    """One request and its response. `watch` measures "send", "first_byte" and, until `end`, "receive"."""
 
     def __init__(self, stream: ByteStream, watch: Stopwatch, budget: Budget) -> None:
         self._stream = stream
@@ -55,7 +55,7 @@ class Exchange:
         self._has_ended = False
 
     async def send(self, request: h11.Request, body: bytes = b"") -> None:
-        """Send a request with its body."""
+        """Send a request."""
         data = self._h11.send(request) or b""
         data += (self._h11.send(h11.Data(body)) or b"") if body else b""
         data += self._h11.send(h11.EndOfMessage()) or b""
@@ -64,10 +64,7 @@ class Exchange:
         self._watch.begin("first_byte")
 
     async def head(self) -> Head:
-        """Read the head of the response; interim responses such as 100 and 103 are skipped.
-
-        Raises CheckFailed if it is no response.
-        """
+        """Read the response's head; skip interim responses such as 100 and 103. Raises CheckFailed if it is invalid."""
         await self._feed()  # h11 need not be asked what it makes of nothing
         while True:
             event = await self._next()
@@ -112,7 +109,6 @@ class Exchange:
             await checkpoint()
 
     async def _feed(self) -> None:
-        """Give h11 the next slice."""
         if self._fed == len(self._data) and not self._has_ended:
             self._data, self._fed = await self._receive(), 0
         piece = self._data[self._fed :] if self._has_no_lines() else self._data[self._fed : self._fed + SLICE]
@@ -154,7 +150,7 @@ def _is_chunked(head: Head) -> bool:
 
 
 def _length_of(head: Head) -> int | None:
-    """The length of the body by a head. None: unknown, or chunks count."""
+    """The body's length. None: unknown, or chunks count."""
     if _is_chunked(head):
         return None
     return next((int(value) for name, value in head.headers if name == b"content-length"), None)
@@ -164,7 +160,7 @@ _TOO_LONG: Final = f"its header is longer than {MOST_HEAD // 1024} KiB"
 
 
 class HeadGuard:
-    """A look through a header as it comes. `size`: bytes so far."""
+    """Looks through a header as it comes. `size`: bytes so far."""
 
     def __init__(self) -> None:
         self.size = 0

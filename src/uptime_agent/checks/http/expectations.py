@@ -16,7 +16,7 @@ from .options import Codes, describe, field_name
 from .patterns import MOST_SEARCHED, Pattern
 
 MOST_JSON: Final = 1024 * 1024
-"""Bytes of JSON. Reading more would delay all other checks."""
+"""Bytes of JSON. Reading more would delay other checks."""
 
 _SHOWN: Final = 100
 
@@ -27,12 +27,12 @@ _AS_EXPECTED: Final[Verdict] = (Status.UP, None)
 
 @frozen
 class Wildcards:
-    """A text in which `*` stands for any text. It is compared with a whole value."""
+    """A text for a whole value, in which `*` stands for any text."""
 
     text: str
 
     def fits(self, value: str) -> bool:
-        """Whether a value matches, in one pass over it."""
+        """Whether a value matches, in one pass."""
         first, *others = self.text.split("*")
         if not others:
             return value == first
@@ -51,7 +51,7 @@ class Wildcards:
 
 @frozen(kw_only=True)
 class Expectations:
-    """All expectations of a response. `headers`: by name in small letters; None: the field must be absent."""
+    """All expectations of a response. `headers`: by name in small letters; None: must be absent."""
 
     status: Codes = ((200, 399),)
     headers: Mapping[str, Wildcards | None] = field(factory=dict)
@@ -62,7 +62,7 @@ class Expectations:
 
     @property
     def are_about_body(self) -> bool:
-        """Whether the body is needed to judge."""
+        """Whether judging needs the body."""
         return bool(self.contains or self.not_contains or self.json or self.regex)
 
     async def verdict(self, head: Head, body: ReadBody | None, encoding: str) -> Verdict:
@@ -121,7 +121,7 @@ def _of_field(name: str, wanted: Wildcards | None, head: Head) -> str | None:
 
 
 def header_expectations(value: Any) -> dict[str, Wildcards | None]:
-    """Read expected header fields: by name a text with `*`, or false."""
+    """Read expected fields: by name a text with `*`, or false."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Content-Type = "text/html*" }', value)
     return {field_name(name).lower(): _expected_field(name, each) for name, each in value.items()}
@@ -137,7 +137,7 @@ def _expected_field(name: str, value: Any) -> Wildcards | None:
 
 
 def json_expectations(value: Any) -> tuple[Expectation, ...]:
-    """Read a path with a comparison, or a list of these."""
+    """Read paths with comparisons."""
     items = value if isinstance(value, list) and value else [value]
     return tuple(_json_expectation(item) for item in items)
 

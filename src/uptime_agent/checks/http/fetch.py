@@ -1,4 +1,4 @@
-"""A document over HTTP, for checks that ask a third party: its status, redirect and body."""
+"""A document over HTTP, for checks that ask a third party."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OVERHEAD: Final = 128 * 1024
 
 @frozen
 class Document:
-    """A response. `location`: its redirect, b"" if none."""
+    """A response. `location`: its redirect, or b""."""
 
     status: int
     location: bytes
@@ -27,7 +27,7 @@ class Document:
 
 
 async def fetch(at: Attempt, url: Url, accept: str, most: int, tls: ssl.SSLContext) -> Document:
-    """Get a document of at most `most` bytes. Raises OSError, and CheckFailed also for a longer one."""
+    """Get a document of up to `most` bytes. Raises OSError, and CheckFailed, also if it is longer."""
     budget, host = Budget(OVERHEAD + 2 * most), url.seen_by_servers
     context = tls if url.scheme == "https" else None
     async with dialled(at, url.port, budget, tls=context, host=host.host) as stream:

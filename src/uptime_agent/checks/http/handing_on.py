@@ -1,7 +1,7 @@
 """Texts that one request hands on to the next: taken out of a response, put into a request.
 
-`{name}` stands for the text of that name; there are no expressions. The text comes from a server, so it is escaped for
-its place, and refused where no escape helps.
+`{name}` stands for the text of that name. The text comes from a server, so it is escaped for its place, and refused
+where no escape helps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .json_path import JsonPath, NoJson, NotThere, parse_json, shown
 from .patterns import Pattern
 
 LONGEST: Final = 8_000
-"""Characters of a text that is handed on."""
+"""Characters of a text."""
 
 PLACE: Final = re.compile(r"\{([a-z_][a-z0-9_]{0,40})\}")
 _IN_URL: Final = re.compile(r"%7B([a-z_][a-z0-9_]{0,40})%7D", re.IGNORECASE)
@@ -35,9 +35,7 @@ class Unfit(Exception):
 
 @frozen
 class Take:
-    """A text to take out of a response, and its name. It is at a path in JSON, in a header, or the first group of a
-    pattern in the body.
-    """
+    """A text to take: at a path in JSON, in a header, or a pattern's first group in the body."""
 
     name: str
     json: JsonPath | None = None
@@ -45,7 +43,7 @@ class Take:
     regex: Pattern | None = None
 
     async def out_of(self, head: Head, content: bytes | bytearray) -> str:
-        """Take the text out. Raises CheckFailed if it is not there."""
+        """Take the text out. Raises CheckFailed if it is absent."""
         if self.json is not None:
             return self._of_json(content)
         source = content if self.header is None else self._of_header(head)
@@ -90,7 +88,7 @@ def names_in(url: Url, headers: Mapping[str, str]) -> set[str]:
 
 
 def filled_url(url: Url, values: Mapping[str, str]) -> Url:
-    """Put texts into path and query. Raises Unfit."""
+    """Fill path and query. Raises Unfit."""
     return evolve(url, target=_IN_URL.sub(lambda found: _segment(found[1].lower(), values), url.target))
 
 
@@ -101,7 +99,7 @@ def _segment(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_headers(headers: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Put texts into the values of header fields. Raises Unfit."""
+    """Fill the values of header fields. Raises Unfit."""
     return {name: PLACE.sub(lambda found: _in_header(found[1], values), value) for name, value in headers.items()}
 
 
@@ -112,7 +110,7 @@ def _in_header(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_body(body: Body, headers: Mapping[str, str], values: Mapping[str, str]) -> Body:
-    """Put the known texts into a body, escaped as JSON or as a form if it is one."""
+    """Fill known texts in, escaped as JSON or as a form if the body is one."""
     if not values or b"{" not in body.content:
         return body
     try:

@@ -27,21 +27,21 @@ from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, re
 SCHEMES: Final[Mapping[str, int | None]] = {"http": 80, "https": 443}
 MOST_REDIRECTS: Final = 5
 MOST_READ: Final = 1024 * 1024
-"""Bytes of a body that are read, unless the check says otherwise."""
+"""Bytes of a body, by default."""
 
 OVERHEAD: Final = 256 * 1024
 """Bytes besides twice the body: header, handshake, chunks."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose requests state the length of their body, even of an empty one."""
+"""Methods that state the length even of an empty body."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @frozen(kw_only=True)
 class HttpCheck:
-    """An HTTP check: up if the response is as expected.
+    """Up if the response is as expected.
 
     `followed` redirects led here, from `origin`, past certificates with that `expiry`.
     """
@@ -69,12 +69,12 @@ class HttpCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         found = secrets_of(self.url, self.headers).union(_given_by_reference(self.headers))
         return found if self.body is None else found | self.body.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Make the request and judge the response, or return its redirect if it must be followed."""
+        """Request, and judge the response, or return its redirect."""
         budget = Budget(OVERHEAD + 2 * self.max_body)
         tls = _context(self) if self.url.scheme == "https" else None
         async with dialled(at, self.url.port, budget, tls=tls, host=self.url.seen_by_servers.host) as stream:
@@ -122,11 +122,11 @@ class HttpCheck:
 
     @property
     def needs_texts(self) -> set[str]:
-        """The names of texts that an earlier step must hand on."""
+        """Names of texts that an earlier step must hand on."""
         return names_in(self.url, self.headers)
 
     def filled(self, values: Mapping[str, str]) -> HttpCheck:
-        """This check with these texts in URL, headers and body. Raises CheckFailed if a text does not fit its place."""
+        """Fill texts into URL, headers and body. Raises CheckFailed if a text does not fit its place."""
         headers = self.headers
         try:
             return evolve(
@@ -141,8 +141,8 @@ class HttpCheck:
     def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
         """Make the check of a redirect's target.
 
-        A request that may change something, such as POST, becomes a GET without a body. Another origin gets none of the
-        check's own headers.
+        A request that may change something, such as POST, becomes a GET without a body. Another origin gets none of our
+        headers.
         """
         if self.followed == self.redirects:
             raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
@@ -198,7 +198,6 @@ def _first(found: Expiry | None, before: Expiry | None) -> Expiry | None:
 
 
 def _make(url: Url, **options: Any) -> HttpCheck:
-    """Make a check of options as the configuration has them, expectations among the others."""
     expected = {ours: options.pop(key) for key, ours in _EXPECTED.items() if key in options}
     return HttpCheck(url=url, expected=Expectations(**expected), **options)
 

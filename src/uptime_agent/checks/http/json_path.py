@@ -1,12 +1,12 @@
-r"""Paths into JSON: a member, an element, and a comparison of what stands there with a value. Nothing else.
+r"""Paths into JSON: a member, an element, and a comparison of the value there. Nothing else.
 
     $.status == "ok"        $.queue.length < 100        $.nodes[0]['display name'] != null        $.nodes[-1].id
 
-`$` is the whole document. `.name` and `['name']` lead to a member, `[0]` to an element, `[-1]` to the last one. Without
-a comparison something has to stand there, null included. A value is a number, true, false, null, or text in single or
-double quotes. `==` and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are for two numbers or two texts.
+`$` is the whole document. `.name` and `['name']` lead to a member, `[0]` to an element, `[-1]` to the last. Without a
+comparison any value must be there, also null. A compared value is a number, true, false, null, or a quoted text. `==`
+and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are for two numbers or two texts.
 
-There are no filters, wildcards or functions: a path leads to one place or to none, in one step for each of its parts.
+A path leads to one place or to none, in one step for each part: there are no filters, wildcards or functions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OF_ANY_TYPE: Final = ("==", "!=")
 
 
 class NoJson(ValueError):
-    """A text is no JSON. Its message says why, as in "its body is ..."."""
+    """A text is no JSON; why, as in "its body is ..."."""
 
 
 class NotThere(LookupError):
@@ -62,7 +62,7 @@ class NotThere(LookupError):
 
 @frozen
 class JsonPath:
-    """A path into a document. `str` is its text."""
+    """A path into a document."""
 
     text: str
     parts: tuple[str | int, ...]
@@ -80,14 +80,14 @@ class JsonPath:
 
 @frozen
 class Comparison:
-    """A comparison of the value at a path with a given one."""
+    """Compares the value at a path."""
 
     path: JsonPath
     operator: str
     value: Scalar
 
     def why_not(self, document: Any) -> str | None:
-        """Say in words why it fails in a document; None: it holds."""
+        """Say why it fails in a document; None: it holds."""
         try:
             found = self.path.find(document)
         except NotThere:
@@ -101,12 +101,12 @@ class Comparison:
 
 @frozen
 class Presence:
-    """An expectation that a path leads to a value."""
+    """A path must lead to a value."""
 
     path: JsonPath
 
     def why_not(self, document: Any) -> str | None:
-        """Say in words why it fails in a document; None: it holds."""
+        """Say why it fails; None: it holds."""
         try:
             self.path.find(document)
         except NotThere:
@@ -126,7 +126,7 @@ def parse_path(text: str) -> JsonPath:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Read a path, and a comparison if there is one. Raises ValueError with what was expected."""
+    """Read a path, maybe with a comparison. Raises ValueError with what was expected."""
     if len(text) > LONGEST:
         raise ValueError(f"a path of at most {LONGEST:,} characters")
     if not text.startswith("$"):
@@ -161,7 +161,7 @@ def parse_json(content: bytes | bytearray) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Write a value as in JSON, if it is short."""
+    """Write a value as JSON, if short."""
     match value:
         case dict():
             return "an object"
@@ -189,7 +189,7 @@ def _step(found: Any, part: str | int) -> Any:
 
 
 def _parts(text: str) -> tuple[tuple[str | int, ...], int]:
-    """The parts of a path, and where it ends."""
+    """Also returns where the path ends."""
     parts: list[str | int] = []
     end = 1
     while found := _PART.match(text, end):

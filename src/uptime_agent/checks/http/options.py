@@ -22,18 +22,18 @@ _EXPECTED: Final = 'a status such as 200, "200-299" or a list of these'
 
 
 def status_codes(value: Any) -> Codes:
-    """A status, a range, or a list of both."""
+    """Read a status, a range, or a list."""
     items = value if isinstance(value, list) and value else [value]
     return tuple(_range(item, value) for item in items)
 
 
 def describe(codes: Codes) -> str:
-    """Write ranges of status codes as in "200-299, 404"."""
+    """Write ranges as in "200-299, 404"."""
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in codes)
 
 
 def method(value: Any) -> str:
-    """Any method but CONNECT, which makes a tunnel of the connection."""
+    """Read any method but CONNECT, which makes a tunnel."""
     if not isinstance(value, str) or not _METHOD.fullmatch(value) or value == "CONNECT":
         small = isinstance(value, str) and _METHOD.fullmatch(value.upper())
         advice = f" (in capitals: {value.upper()})" if small and value != value.upper() else ""
@@ -42,7 +42,7 @@ def method(value: Any) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """A table of header fields. A value may be a reference: { env = "NAME" } or { file = "PATH" }."""
+    """Read header fields. A value may be { env = "NAME" } or { file = "PATH" }."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Accept = "text/html" }', value)
     return {field_name(name): _header_value(name, each) for name, each in value.items()}
@@ -60,7 +60,7 @@ def _range(item: Any, whole: Any) -> tuple[int, int]:
 
 
 def field_name(name: str) -> str:
-    """The name of a header field. Raises Unfit if it is invalid or decides a message's length."""
+    """Check a header's name. Raises Unfit if it is invalid or decides a message's length."""
     if not _TOKEN.fullmatch(name):
         raise Unfit("names of header fields such as Accept", name)
     if name.lower() in _FRAMING:

@@ -1,8 +1,7 @@
-"""Regular expressions on texts from outside, by RE2: their time grows with the text and never explodes.
+"""Regular expressions on texts from outside, by RE2, in linear time.
 
-RE2 has no backreferences and no lookaround, and never goes back in a text. The product of two sizes still needs a
-bound: the expression's program and the text. Small products take microseconds. Larger ones run in a thread, which a
-check leaves behind when its time is up.
+RE2 has no backreferences and no lookaround. The product of program and text sizes is bounded. Small products take
+microseconds; larger ones run in a thread, which a check leaves behind when its time is up.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from attrs import field, frozen
 from ...toml import Unfit, text
 
 MOST_SEARCHED: Final = 64 * 1024
-"""Bytes of a text that are searched."""
+"""Bytes of a text."""
 
 LARGEST: Final = 500
-"""Steps of an expression's program."""
+"""Steps of a program."""
 
 AT_ONCE: Final = 2_000_000
-"""Steps times bytes that are searched without a thread: at worst some ten milliseconds."""
+"""Steps times bytes searched without a thread: at worst some ten milliseconds."""
 
 _MEMORY: Final = 2**20
 _LONGEST: Final = 1_000
@@ -31,12 +30,12 @@ _NEEDED: Final = 'the library google-re2 for regular expressions: pip install "t
 
 
 class NoPattern(ValueError):
-    """A text is no regular expression. Its message says what was expected."""
+    """A text is no regular expression. Says what was expected."""
 
 
 @frozen
 class Pattern:
-    """A regular expression in RE2's syntax. `str` is its text; patterns of equal text are equal."""
+    """A regular expression in RE2's syntax."""
 
     text: str
     _program: Any = field(eq=False, repr=False)
@@ -46,11 +45,11 @@ class Pattern:
 
     @property
     def groups(self) -> int:
-        """The number of its groups."""
+        """The number of groups."""
         return int(self._program.groups)
 
     async def search(self, content: bytes | bytearray) -> tuple[str, ...] | None:
-        """Search the first 64 KiB: the match and its groups, "" for a group without a match; None: no match."""
+        """Search the first 64 KiB: the match and its groups, "" for an unmatched group; None: no match."""
         searched = content[:MOST_SEARCHED].decode(errors="replace").encode()  # no expression fits what is no UTF-8
         if self._program.programsize * len(searched) <= AT_ONCE:
             found = self._program.search(searched)
@@ -63,7 +62,7 @@ class Pattern:
 
 @lru_cache(maxsize=1_000)
 def compiled(expression: str) -> Pattern:
-    """Make a pattern. Raises NoPattern with what was expected."""
+    """Make a pattern. Raises NoPattern."""
     try:
         import re2  # noqa: PLC0415 - an extra, which few need
     except ImportError:
@@ -86,7 +85,7 @@ def compiled(expression: str) -> Pattern:
 
 
 def regex(value: Any) -> Pattern:
-    """Read a regular expression."""
+    """Read a regular expression. Raises Unfit."""
     try:
         return compiled(text(value))
     except NoPattern as exc:

@@ -1,7 +1,7 @@
 """Where a redirect leads, and whether it may lead there.
 
 A target may redirect us to what only we can reach: this machine, its network, a cloud's metadata service. Its owner
-chooses the addresses of a name. So the address that is dialled decides.
+chooses a name's addresses, so the dialled address decides.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class RedirectTargets(enum.Enum):
 
     SAME_HOST = "same-host"
     PUBLIC = "public"
-    """Redirects lead to any host at a public address, and back to the host of the check."""
+    """Any host at a public address, and the check's own host."""
     ANY = "any"
 
 
 @frozen
 class Origin:
-    """The host of the check itself, at the address that was dialled."""
+    """The check's own host, and the address dialled."""
 
     host: str
     address: str
@@ -61,7 +61,7 @@ def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
 
 
 def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
-    """Whether a redirect to `host` may be followed to that address.
+    """Whether a redirect to `host` may dial the address.
 
     The check's own host may be at a private address if it started at one.
     """
@@ -71,7 +71,7 @@ def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) 
 
 
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
-    """The reason why a redirect is not followed, and what would allow it."""
+    """Why a redirect is not followed, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
     return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
 

@@ -1,8 +1,6 @@
 """The way to a target: addresses of its name, a connection to one, and a budget for the answer.
 
-Offers `Resolver`, which returns only addresses that `Reach` permits; `dialled`, `secured`, `datagrams` and `echo` with
-their `Budget`; `certificates`, the trust of TLS; `Expiry`. Knows no protocol above TLS and judges no target. Lives on
-the event loop; the system's lookups have threads.
+Knows no protocol above TLS and judges no target. On the event loop; the system's lookups have threads.
 """
 
 from __future__ import annotations

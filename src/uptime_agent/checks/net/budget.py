@@ -1,7 +1,7 @@
 """The budget of an exchange besides its time: bytes, and the pieces in which they come.
 
-A target decides how it sends. Each piece costs a turn of the event loop, for which all other checks wait. So an answer
-is cut off if it comes in more pieces than an honest one needs.
+Each piece costs a turn of the event loop, while other checks wait. So an answer is cut off if it comes in more pieces
+than an honest one needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..contract import CheckFailed
 
 FREE_READS: Final = 500
 BYTES_PER_READ: Final = 1024
-"""Fewer bytes than a segment of a network holds; a server's chunks rarely come one by one."""
+"""Fewer than a network segment holds; chunks rarely come one by one."""
 
 FREE_EVENTS: Final = 2_000
 BYTES_PER_EVENT: Final = 256
@@ -22,7 +22,7 @@ BYTES_PER_EVENT: Final = 256
 
 @define(eq=False)
 class Budget:
-    """A count of what was spent. Raises CheckFailed beyond the bound, without naming the peer."""
+    """Counts what was spent. Raises CheckFailed beyond the bound, without naming the peer."""
 
     most_bytes: int
     bytes: int = 0
@@ -30,7 +30,7 @@ class Budget:
     events: int = 0
 
     def read(self, count: int) -> None:
-        """Count bytes that came from the network in one piece."""
+        """Count bytes received in one piece."""
         self.reads += 1
         self.bytes += count
         if self.bytes > self.most_bytes:

@@ -1,4 +1,4 @@
-"""TLS contexts: whom a connection trusts. Each is made once, as reading certificates takes longer than a check."""
+"""TLS contexts. Each is made once: reading certificates takes longer than a check."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, Final
 from ...toml import Option, Reader, Unfit, boolean, one_of, seconds, text
 
 LEAST: Final = TLSVersion.TLSv1_2
-"""The oldest version that a check speaks, whatever the machine allows."""
+"""The oldest version a check speaks, whatever the machine allows."""
 
 
 @cache
 def of_system(least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """A context that trusts the authorities of this machine."""
+    """Trust this machine's authorities."""
     if sys.platform == "darwin":  # whose OpenSSL knows nothing of the keychain
         import truststore  # noqa: PLC0415 - it is there on macOS only
 
@@ -27,7 +27,7 @@ def of_system(least: TLSVersion = LEAST) -> ssl.SSLContext:
 
 @cache
 def of_nobody(least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """A context that verifies no certificate."""
+    """Verify no certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -36,12 +36,12 @@ def of_nobody(least: TLSVersion = LEAST) -> ssl.SSLContext:
 
 @cache
 def of_file(ca_file: str, least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """A context that trusts the certificates in a PEM file. Raises OSError; ValueError for an impossible file name."""
+    """Trust a PEM file's certificates. Raises OSError; ValueError if no file can have this name."""
     return _from(least, ssl.create_default_context(cafile=ca_file))
 
 
 def context(ca_file: str | None = None, *, verify: bool = True, least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """The context for options of a check."""
+    """Choose the context for a check's options."""
     if not verify:
         return of_nobody(least)
     return of_system(least) if ca_file is None else of_file(ca_file, least)
@@ -53,7 +53,7 @@ def _from(least: TLSVersion, context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def ca_file(value: Any) -> str:
-    """Read the name of a PEM file that exists and holds certificates."""
+    """Read the name of a usable PEM file."""
     try:
         of_file(text(value))
     except OSError as exc:  # ssl.SSLError is one
@@ -85,4 +85,4 @@ OPTIONS: Final[Mapping[str, Reader[Any]]] = {
         "time. Those of servers that redirect count too",
     ),
 }
-"""The options of every check over TLS."""
+"""Of every check over TLS."""

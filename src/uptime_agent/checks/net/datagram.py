@@ -1,4 +1,4 @@
-"""Datagrams to and from one chosen address: sent again when lost, counted, and always closed."""
+"""Datagrams to and from one address: sent again when lost, counted, always closed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 LARGEST: Final = 65_535
 ASKED_AGAIN_AFTER: Final = 1.5
-"""Seconds without an answer after which a datagram counts as lost."""
+"""Seconds after which an unanswered datagram counts as lost."""
 
 REST_AFTER: Final = 200
-"""Foreign datagrams: the number that a socket holds. With more of them the answer may have been dropped."""
+"""Foreign datagrams that fill a socket: the answer may have been dropped."""
 
 REST: Final = 0.01
-"""Seconds for which a flooded socket is not read, so that other tasks get their turns."""
+"""Seconds in which a flooded socket is not read: other tasks get their turns."""
 
 
 class Datagrams:
-    """A datagram socket connected to one address and port; datagrams from elsewhere are not received."""
+    """A socket connected to one address and port: it receives from there alone."""
 
     def __init__(self, connection: socket.socket, at: Attempt, budget: Budget) -> None:
         self._socket = connection
@@ -50,11 +50,12 @@ class Datagrams:
                 await anyio.wait_readable(self._socket)
 
     async def ask(self, question: Callable[[], bytes], understood: Callable[[bytes], T | None]) -> T:
-        """Send a question, again whenever it may be lost, until `understood` returns a value that is not None.
+        """Send a question, again when it may be lost, until `understood` returns a value that is not None.
 
         That completes the phase "connect". Other datagrams are skipped: senders can forge the server's address. If the
-        answer may be lost among too many of them, a timeout says nothing about the server. Raises OSError, CheckFailed,
-        and TimeoutError if another address follows and this one has had its time.
+        answer may be lost among too many, a timeout says nothing about the server.
+
+        Raises OSError, CheckFailed, and TimeoutError if another address follows and this one has had its time.
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
             while True:
@@ -72,7 +73,6 @@ class Datagrams:
             await self._pass_over()
 
     async def _pass_over(self) -> None:
-        """Count a foreign datagram. After many of them other tasks get a turn."""
         self._strays += 1
         if self._strays % REST_AFTER == 0:
             self._at.watch.doubt = f"{self._strays:,} datagrams have come that answer no question of ours"
@@ -82,7 +82,7 @@ class Datagrams:
 
 @contextmanager
 def datagrams(at: Attempt, port: int, budget: Budget) -> Iterator[Datagrams]:
-    """Open a socket for datagrams to and from the address while the body runs. Raises OSError."""
+    """Open a socket while the body runs. Raises OSError."""
     family, place = place_of(at.address, port)
     with socket.socket(family, socket.SOCK_DGRAM) as connection:
         connection.settimeout(0)

@@ -1,9 +1,8 @@
-"""ICMP echo requests: a socket that may send them, the request, and whether a message answers it.
+"""ICMP echo requests: a socket that may send them, and which message answers which request.
 
-Two kinds of socket can send them, and neither is always permitted. A datagram socket needs a group within the sysctl
-net.ipv4.ping_group_range. The kernel numbers its requests and delivers only their answers. A raw socket needs the
-capability CAP_NET_RAW and receives all messages of the address. So an answer is recognized by what it repeats: the
-number of the request, and bytes that no other request has.
+A datagram socket needs a group within the sysctl net.ipv4.ping_group_range; the kernel numbers its requests and
+delivers only their answers. A raw socket needs CAP_NET_RAW and receives all messages of the address. So an answer is
+recognized by the request's number and unique bytes, which it repeats.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _NUMBERS: Final = 2**16
 
 
 class EchoUnsupported(Exception):
-    """This process may open neither kind of socket. The text says what it lacks."""
+    """This process may open neither socket. The text says what it lacks."""
 
 
 def checksum(data: bytes) -> int:
-    """The checksum of the internet protocols (RFC 1071)."""
+    """The internet checksum (RFC 1071)."""
     data += b"\0" * (len(data) % 2)
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >= _NUMBERS:
@@ -49,14 +48,14 @@ def checksum(data: bytes) -> int:
 
 
 def request(family: int, number: int, mark: bytes) -> bytes:
-    """Write an echo request of that number, with bytes that identify its answer."""
+    """Write an echo request. `mark` identifies its answer."""
     kind = _REQUEST[socket.AddressFamily(family)]
     unsummed = _HEADER.pack(kind, 0, 0, 0, number % _NUMBERS) + mark
     return _HEADER.pack(kind, 0, checksum(unsummed), 0, number % _NUMBERS) + mark
 
 
 def answered(family: int, data: bytes, mark: bytes) -> int | None:
-    """The number of the request that a message answers; None: none of ours. An IP header may precede it."""
+    """The answered request's number; None: not ours. An IP header may precede the message."""
     if family == socket.AF_INET and data and data[0] >> 4 == _VERSION_4:
         data = data[(data[0] & 0x0F) * 4 :]
     if len(data) < _HEADER.size or data[_HEADER.size :] != mark:
@@ -74,11 +73,11 @@ class Echo:
         self._mark = mark
 
     async def send(self, number: int) -> None:
-        """Send the request of that number. Raises OSError."""
+        """Send a request. Raises OSError."""
         await sent(self._socket, request(self._socket.family, number, self._mark))
 
     async def receive(self) -> int:
-        """Wait for the next answer; return the number of its request. Raises OSError, CheckFailed."""
+        """Wait for the next answered request's number. Raises OSError, CheckFailed."""
         await checkpoint()
         while True:
             number = self.received()
@@ -87,7 +86,7 @@ class Echo:
             await anyio.wait_readable(self._socket)
 
     def received(self) -> int | None:
-        """Return the number of the request whose answer has come. None: no answer. Raises OSError, CheckFailed."""
+        """The number of a request already answered, or None. Raises OSError, CheckFailed."""
         while True:
             try:
                 data = self._socket.recv(_LARGEST)
@@ -101,7 +100,7 @@ class Echo:
 
 @contextmanager
 def echo(at: Attempt, budget: Budget, mark: bytes) -> Iterator[Echo]:
-    """Open a socket for echo requests while the body runs. Raises OSError, EchoUnsupported."""
+    """Open a socket while the body runs. Raises OSError, EchoUnsupported."""
     family, place = place_of(at.address, 0)
     with _opened(family) as connection:
         connection.settimeout(0)

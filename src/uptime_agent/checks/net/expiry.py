@@ -1,10 +1,7 @@
 """When certificates expire: the server's, and the first of its chain.
 
-Of a chain, the verified certificates count, up to an authority that this machine trusts. Others that a server sends do
-no harm when they expire. Without verification the whole chain counts.
-
-Certificates come from outside. One field is read of each, and its lengths are not trusted. A certificate that makes no
-sense has no expiry.
+Of a verified chain, the certificates up to a trusted authority count; superfluous ones do no harm when they expire.
+Without verification the whole chain counts. Certificates come from outside: no length in them is trusted.
 """
 
 from __future__ import annotations
@@ -24,10 +21,10 @@ from ...text import wording
 from ..contract import Finding, Status
 
 MOST_CERTIFICATES: Final = 20
-"""Certificates of a chain that are looked at."""
+"""Looked at in a chain."""
 
 _DER: Final = 2
-"""Python's name of the DER form before 3.13."""
+"""Its name in Python before 3.13."""
 
 _VERSION: Final = 0xA0
 _LONG: Final = 0x80
@@ -36,14 +33,14 @@ _MOST_LENGTH_BYTES: Final = 4
 
 @frozen
 class Expiry:
-    """When a server's certificate, and the first of its chain, expire, in UTC seconds. `host`: that server."""
+    """When a server's certificate, and the first of its chain, expire, in UTC seconds."""
 
     leaf: float
     chain: float
     host: str
 
     def first(self, other: Expiry | None) -> Expiry:
-        """The earlier of both instants: a redirected check relies on both servers."""
+        """The earlier instants of both: a redirected check relies on both servers."""
         if other is None:
             return self
         recheck = min(self, other, key=lambda each: each.chain)
@@ -51,7 +48,7 @@ class Expiry:
 
 
 def expiry_of(stream: ByteStream, host: str) -> Expiry | None:
-    """When the certificates of `host` at the other end of a TLS stream expire. None: they do not say."""
+    """Read when the certificates of a TLS stream expire. None: unreadable."""
     chain = [not_after(each) for each in _chain(stream.extra(TLSAttribute.ssl_object))]  # noqa: S610 - of anyio, not of Django
     known = [each for each in chain if each is not None]
     if not chain or chain[0] is None:
@@ -60,7 +57,7 @@ def expiry_of(stream: ByteStream, host: str) -> Expiry | None:
 
 
 def with_expiry(finding: Finding, expiry: Expiry | None, now: float, within: float | None) -> Finding:
-    """Add the expiry to a finding. A target that is up is degraded if a certificate expires `within` seconds."""
+    """Add the expiry to a finding. An up target is degraded if a certificate expires `within` seconds."""
     if expiry is None:
         return finding
     leaf, chain = floor(expiry.leaf - now), floor(expiry.chain - now)
@@ -74,7 +71,7 @@ def with_expiry(finding: Finding, expiry: Expiry | None, now: float, within: flo
 
 
 def _chain(connection: Any) -> Iterable[bytes]:
-    """The certificates of a connection, the server's own first."""
+    """The server's own certificate comes first."""
     is_verified = connection.context.verify_mode != ssl.CERT_NONE
     name = "get_verified_chain" if is_verified else "get_unverified_chain"
     call = getattr(connection, name, None) or getattr(getattr(connection, "_sslobj", None), name, None)
@@ -86,7 +83,7 @@ def _chain(connection: Any) -> Iterable[bytes]:
 
 @lru_cache(maxsize=1_000)
 def not_after(certificate: bytes) -> float | None:
-    """Read when a certificate ends, in UTC seconds. None: it makes no sense."""
+    """When a DER certificate ends, in UTC seconds. None: it makes no sense."""
     try:
         _, at, _ = _element(certificate, 0)
         _, at, _ = _element(certificate, at)
@@ -103,7 +100,7 @@ def not_after(certificate: bytes) -> float | None:
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """The tag of a DER element, and where its content begins and ends. Raises ValueError."""
+    """A DER element's tag, and where its content begins and ends. Raises ValueError."""
     if at + 2 > len(data):
         raise ValueError("it ends too early")
     tag, length, start = data[at], data[at + 1], at + 2

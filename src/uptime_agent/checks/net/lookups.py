@@ -1,7 +1,7 @@
 """The system's lookup of names, in a bounded number of threads.
 
-A lookup blocks its thread, cannot be cancelled, and holds a socket. A check that gives up leaves the lookup behind, and
-its place is free only when the thread returns. So names that hang never take more threads than there are places.
+A lookup blocks its thread, cannot be cancelled, and holds a socket. An abandoned lookup keeps its place until its
+thread returns, so names that hang never take more threads than there are places.
 
 They must not block other names either. Names that worked last time have places of their own. Names that hung are
 refused while no place is free.
@@ -22,16 +22,16 @@ from anyio.lowlevel import EventLoopToken, current_token
 from attrs import define, field
 
 Ask = Callable[[str], Sequence[str]]
-"""A call that blocks until it has the addresses of a name. Raises OSError."""
+"""Blocks until it has a name's addresses. Raises OSError."""
 
 PLACES: Final = 64
 PLACES_OF_PROVEN: Final = 32
 MOST_PROVEN: Final = 10_000
-"""Names that are remembered as working. Redirects may lead to any number of them."""
+"""Names remembered as working. Redirects may lead to any number."""
 
 
 class NotLookedUp(OSError):
-    """A name is not looked up now, for want of a thread or a place. The text says which."""
+    """A thread or a place for the lookup is lacking."""
 
 
 @define(eq=False)
@@ -45,7 +45,7 @@ class _Lane:
 
 @define(eq=False)
 class _Lookup:
-    """One lookup that runs or waits, for all callers that ask for its name."""
+    """One lookup, for all callers that ask for its name."""
 
     host: str
     lane: _Lane
@@ -76,7 +76,7 @@ class SystemLookup:
         self._under_way: dict[str, _Lookup] = {}
 
     async def __call__(self, host: str) -> Sequence[str]:
-        """Look up the addresses of a name, best first. Raises OSError, such as socket.gaierror."""
+        """Look up a name's addresses, best first. Raises OSError, such as socket.gaierror."""
         if host in self._hung and self._places.used >= self._places.size:
             raise NotLookedUp(f"{self._threads()} lookups have not come back")
         lookup = self._under_way.get(host) or self._enter(host)
@@ -92,7 +92,7 @@ class SystemLookup:
         return lookup.addresses
 
     def why_late(self, host: str) -> str:
-        """The end of "cannot look it up in time": that it waits for other lookups, or nothing."""
+        """The end of "cannot look it up in time": it waits for other lookups, or ""."""
         lookup = self._under_way.get(host)
         if lookup is not None and lookup.has_begun:
             return ""
@@ -122,7 +122,7 @@ class SystemLookup:
             self._returned(lookup, (), NotLookedUp("this machine can start no more threads"))
 
     def _run(self, lookup: _Lookup, token: EventLoopToken) -> None:
-        """Ask, in the thread of the lookup."""
+        """Ask, in the lookup's thread."""
         error: OSError | None = None
         addresses: Sequence[str] = ()
         try:
@@ -152,7 +152,6 @@ class SystemLookup:
 
 
 def _remember(names: dict[str, None], name: str) -> None:
-    """Put a name last, and drop the oldest of too many."""
     names.pop(name, None)
     names[name] = None
     if len(names) > MOST_PROVEN:

@@ -1,7 +1,7 @@
-"""Which addresses checks may dial. `Resolver` asks it of every address that it returns.
+"""Which addresses checks may dial. `Resolver` asks for every address that it returns.
 
-The owner of a name chooses its addresses. So the address that is dialled decides, in any notation: 2130706433, 0x7f.1
-and 127.1 are addresses here. An IPv6 address that contains an IPv4 address is judged as that.
+A name's owner chooses its addresses. So the dialled address decides, in any notation: 2130706433, 0x7f.1 and 127.1 are
+addresses here. An IPv6 address that contains an IPv4 address is judged as that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
 _V4_COMPATIBLE: Final = IPv6Network("::/96")
 _RELAYS_OF_6TO4: Final = IPv4Network("192.88.99.0/24")
-"""The nearest relay, which may be in our network. RFC 7526 has retired it."""
+"""The nearest relay, maybe in our network. Retired by RFC 7526."""
 
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 _EXPECTED: Final = '"any", "public", or a list such as ["public", "10.0.0.0/8", "db.internal", "*.example.org"]'
@@ -29,9 +29,9 @@ Network = IPv4Network | IPv6Network
 
 @frozen
 class Reach:
-    """A reach: anything, or public addresses, networks, and names at any address.
+    """Any address, or public ones, networks, and names at any address.
 
-    `names` are in canonical form; a name with a dot in front stands for all names below it.
+    `names` are canonical; one with a leading dot stands for all names below it.
     """
 
     is_any: bool = True
@@ -40,7 +40,7 @@ class Reach:
     names: tuple[str, ...] = ()
 
     def permits(self, host: str, address: str) -> bool:
-        """Whether that address of that host may be dialled."""
+        """Whether a host's address may be dialled."""
         if self.is_any or any(_is_below(host, name) for name in self.names):
             return True
         found = effective(address)
@@ -51,7 +51,7 @@ class Reach:
         )
 
     def refusal(self, host: str, address: str) -> str:
-        """The reason why an address is not dialled, and what would allow it."""
+        """Why an address is not dialled, and what would allow it."""
         place = address if host == address else f"{host} ({address})"
         return f'{place} is not asked: "targets" in the configuration does not allow it'
 
@@ -61,7 +61,7 @@ PUBLIC: Final = Reach(is_any=False, is_public=True)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the internet, in no network of ours. False for an invalid one."""
+    """Whether an address is on the internet, in no network of ours. False if invalid."""
     found = effective(address)
     if found is None:
         return False
@@ -73,7 +73,7 @@ def is_public(address: str) -> bool:
 
 
 def effective(address: str) -> Address | None:
-    """The address that is reached in the end: an IPv4 address, if an IPv6 address contains one. None: invalid."""
+    """The address reached in the end: an IPv4 address, if an IPv6 address contains one. None: invalid."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -93,7 +93,7 @@ def _inside(address: IPv6Address) -> IPv4Address | None:
 
 
 def reach(value: Any) -> Reach:
-    """Read where checks may go."""
+    """Read a reach. Raises Unfit."""
     if value == "any":
         return ANYWHERE
     if value == "public":
@@ -110,7 +110,6 @@ def reach(value: Any) -> Reach:
 
 
 def _place(value: Any) -> Network | str | None:
-    """A network, a name, or None for "public"."""
     if not isinstance(value, str) or not value or value == "any":
         raise Unfit(_EXPECTED, value)
     if value == "public":

@@ -13,10 +13,10 @@ from .lookups import NotLookedUp, SystemLookup
 from .reach import ANYWHERE, Reach
 
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
-"""A call that returns the addresses of a name, best first. Raises OSError, such as socket.gaierror."""
+"""Returns a name's addresses, best first. Raises OSError, such as socket.gaierror."""
 
 MOST_REMEMBERED: Final = 1_000
-"""Names that are remembered as working: looking one up shows whether we are offline."""
+"""Names remembered as working."""
 
 
 class Family(enum.Enum):
@@ -28,7 +28,7 @@ class Family(enum.Enum):
 
 
 class Unresolved(Exception):
-    """A name has no address to check. `status` says whether the target is at fault."""
+    """A name has no address to check. `status`: DOWN if the target is at fault."""
 
     def __init__(self, status: Status, text: str) -> None:
         super().__init__(text)
@@ -36,9 +36,8 @@ class Unresolved(Exception):
 
 
 class Resolver:
-    """Looks names up, each time again. `hosts` holds fixed answers, as /etc/hosts does.
-
-    `reach`: the addresses that may be dialled; others are never returned.
+    """Looks names up, each time again. `hosts`: fixed answers, as in /etc/hosts. Only addresses within `reach` are
+    returned.
 
     When a lookup fails, a name that worked before is tried. If that fails too, we are offline.
     """
@@ -52,16 +51,16 @@ class Resolver:
         self._worked: dict[str, None] = {}
 
     def follow(self, hosts: Mapping[str, Sequence[str]], reach: Reach = ANYWHERE) -> None:
-        """Use these fixed answers and this reach from now on."""
+        """Use these from now on."""
         self._hosts = hosts
         self._reach = reach
 
     async def addresses(self, host: str, family: Family = Family.ANY) -> list[str]:
-        """Find at least one address of that family. Raises Unresolved."""
+        """Find at least one address. Raises Unresolved."""
         return self.known(host, family) or self._fitting(host, await self._find(host), family)
 
     def known(self, host: str, family: Family = Family.ANY) -> list[str] | None:
-        """The addresses of a host without a lookup: an address itself, or fixed ones; else None. Raises Unresolved."""
+        """Find addresses without a lookup: the host itself, or fixed ones; else None. Raises Unresolved."""
         found = (host,) if is_address(host) else self._hosts.get(host)
         return None if found is None else self._fitting(host, found, family)
 
@@ -75,7 +74,7 @@ class Resolver:
         return list(dict.fromkeys(permitted))
 
     def why_late(self, host: str) -> str:
-        """The end of "cannot look it up in time", if there is more to say."""
+        """The end of "cannot look it up in time", or ""."""
         return self._lookup.why_late(host) if isinstance(self._lookup, SystemLookup) else ""
 
     async def _find(self, host: str) -> Sequence[str]:

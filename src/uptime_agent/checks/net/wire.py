@@ -1,4 +1,4 @@
-"""A connection to one chosen address: dialled, counted, and always closed."""
+"""A connection to one address: dialled, counted, and always closed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _UNDER_WAY: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.E
 
 
 class Wire(ByteStream):
-    """A connected socket as a stream. What comes in counts in a budget; nothing is read ahead."""
+    """A connected socket as a stream. Received bytes count in a budget; nothing is read ahead."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         self._socket = connection
         self._budget = budget
         self._is_quiet = False
-        """Whether nothing was read since we sent: no early answer."""
+        """Nothing was read since we sent: no early answer."""
 
     async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
         """Receive the next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
@@ -54,7 +54,7 @@ class Wire(ByteStream):
             return None
 
     async def send(self, item: bytes) -> None:
-        """Send all bytes; return when they are on their way."""
+        """Send all bytes."""
         self._is_quiet = True
         left = memoryview(item)
         while left:
@@ -64,16 +64,16 @@ class Wire(ByteStream):
                 await anyio.wait_writable(self._socket)
 
     async def send_eof(self) -> None:
-        """Tell the other side that nothing more will be sent."""
+        """Say that nothing more follows."""
         self._socket.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
-        """Close the connection at once."""
+        """Close at once."""
         self._socket.close()
 
     @property
     def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
-        """No attributes."""
+        """None."""
         return {}
 
 
@@ -81,9 +81,9 @@ class Wire(ByteStream):
 async def dialled(
     at: Attempt, port: int, budget: Budget, *, tls: ssl.SSLContext | None = None, host: str = ""
 ) -> AsyncIterator[ByteStream]:
-    """Connect while the body runs. `tls`: with a handshake, in which the peer is called `host`.
+    """Connect while the body runs. `tls`: shake hands, with a peer called `host`.
 
-    Raises OSError, among them ssl.SSLError, and TimeoutError if connecting takes longer than this address may.
+    Raises OSError, also ssl.SSLError, and TimeoutError if connecting takes longer than this address may.
     """
     with at.watch.measure("connect"):
         if at.is_last:
@@ -101,7 +101,7 @@ async def dialled(
 
 
 async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, host: str) -> ByteStream:
-    """Begin TLS over a stream to `host`. The opener of the stream closes it."""
+    """Begin TLS over a stream. The stream's opener closes it."""
     with watch.measure("tls"):
         return await TLSStream.wrap(
             stream, server_side=False, hostname=host, ssl_context=tls, standard_compatible=False
@@ -109,7 +109,7 @@ async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, hos
 
 
 async def connect(address: str, port: int, budget: Budget) -> Wire:
-    """Connect to an address as given; nothing is looked up."""
+    """Connect to an address; nothing is looked up."""
     family, place = place_of(address, port)
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -128,7 +128,7 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
 
 
 def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
-    """The family of an address, and the arguments of `connect`. Only a zone needs a lookup by the system."""
+    """An address's family and arguments of `connect`. Only a zone needs a lookup by the system."""
     version = address_family(address)
     if version is None or "%" in address:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
@@ -137,7 +137,7 @@ def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
 
 
 async def sent(connection: socket.socket, data: bytes) -> None:
-    """Send a datagram over a non-blocking socket. Raises OSError, also of the datagram before."""
+    """Send a datagram without blocking. Raises OSError, also of the datagram before."""
     while True:
         try:
             connection.send(data)

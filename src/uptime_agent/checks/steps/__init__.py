@@ -1,7 +1,6 @@
 """Checks of several steps: requests in sequence that hand texts on.
 
-Offers `read_steps`, `StepsCheck`, and `prepared`, which makes them run like a check of a target. A step is a check of
-any kind, with its own lookup, limits, addresses and bounds. Lives on the event loop.
+A step is a check of any kind, with its own lookup, limits, addresses and bounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading the steps of a [[check]]: the keys of each, and whether an earlier step hands on what it needs."""
+"""Reading the steps of a [[check]], and whether earlier steps hand on what each needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..kinds import known_kinds
 from .step import Step, StepsCheck
 
 STEPS: Final = "steps"
-"""The name of the kind of checks with steps, and of its limit."""
+"""The name of the kind, and of its limit."""
 
 MOST_STEPS: Final = 20
 _LONGEST_NAME: Final = 40
@@ -24,10 +24,7 @@ _SOURCE: Final = "{ json = PATH }, { header = NAME }, { regex = EXPRESSION }, or
 
 
 def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
-    """Read the [[check.step]]s of a check: the URL of the first, and a kind that makes the check.
-
-    Without a kind, problems were noted.
-    """
+    """Read the [[check.step]]s: the first URL, and a kind that makes the check. No kind: problems were noted."""
     before = len(section.problems)
     if section.has("url"):
         section.take("url", lambda _: None, None)
@@ -130,7 +127,7 @@ def _made(section: Section, kind: Kind, url: Url, options: Mapping[str, Any], ta
 
 
 def _check_names(section: Section, step: Step, before: list[Step]) -> None:
-    """Note each text that a step needs and no earlier step hands on."""
+    """Note each needed text that no earlier step hands on."""
     known = frozenset[str]().union(*(each.hands_on for each in before))
     for name in sorted(step.needs - known):
         there_is = f"there is {', '.join(f'{{{each}}}' for each in sorted(known))}" if known else "nothing is handed on"

@@ -1,7 +1,6 @@
 """A run of steps, each checked like a target: until one fails, and then the steps that always run.
 
-`_Progress` holds the results so far. A step at another host is a subtask, like a redirect: it gives its units back
-before it waits for those of that host.
+A step at another host is a subtask, like a redirect: it gives its units back before it waits for that host's.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from ..target_check import Mode, TargetCheck
 from .step import Step, StepsCheck
 
 TIMEOUT_OF_ALWAYS: Final = 5.0
-"""Default seconds of a step that always runs, in addition to the time of all other steps."""
+"""Default seconds of a step that always runs, in addition to all other steps' time."""
 
 
 @frozen(kw_only=True)
 class _Progress:
-    """Progress of an attempt. `left`: seconds for the steps to come."""
+    """An attempt so far. `left`: seconds for later steps."""
 
     left: float
     number: int = 1
@@ -36,7 +35,7 @@ class _Progress:
     detail: Mapping[str, str | int | float] = field(factory=dict)
     address: str | None = None
     worst: CheckResult | None = None
-    """The result that decides the whole: the first that is down or unknown, or else degraded."""
+    """The deciding result: the first that is down or unknown, or else degraded."""
 
     @property
     def has_failed(self) -> bool:
@@ -45,14 +44,14 @@ class _Progress:
 
 @frozen(kw_only=True)
 class StepsRun:
-    """The check of a target that has steps. `around`: how each is asked; its timeout is for all together."""
+    """The check of a target with steps. `around`: how each is asked; its timeout is for all together."""
 
     check: StepsCheck
     around: TargetCheck
     before: Callable[[], Detail] = dict
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Check: the result, or a subtask that goes on at some host."""
+        """Check, and return the result, or a subtask that goes on at some host."""
         return await self._go(_Progress(left=self.around.timeout), None)
 
     async def _go(self, progress: _Progress, held: str | None) -> CheckResult | list[Subtask]:
@@ -79,7 +78,6 @@ class StepsRun:
             progress = _after(progress, step, found)
 
     def _through(self, subtask: Subtask, progress: _Progress, step: Step) -> list[Subtask]:
-        """Follow the redirect of a step, and continue from there."""
         return [Subtask(self._redirected, subtask, progress, step, needs=dict(subtask.needs))]
 
     async def _redirected(self, subtask: Subtask, progress: _Progress, step: Step) -> CheckResult | list[Subtask]:
@@ -89,7 +87,7 @@ class StepsRun:
         return await self._go(_after(progress, step, found), None)
 
     def _asked(self, step: Step, check: Check, progress: _Progress) -> TargetCheck:
-        """The check of a step like that of a target, which masks texts that were handed on to it."""
+        """A step's check like that of a target. It masks texts that were handed on."""
         own = math.inf if step.timeout is None else step.timeout
         if step.is_always:
             within = min(self.around.timeout, TIMEOUT_OF_ALWAYS) if step.timeout is None else own
@@ -127,21 +125,18 @@ class StepsRun:
 
 
 def prepared(check: TargetCheck) -> TargetCheck | StepsRun:
-    """The check of a target as it is run: with steps, step by step."""
+    """A target's check as it is run: with steps, step by step."""
     if not isinstance(check.check, StepsCheck):
         return check
     return StepsRun(check=check.check, around=check, before=check.before)
 
 
 class _Also(Redactor):
-    """A redactor that masks some texts in addition."""
-
     def __init__(self, other: Redactor, secrets: object) -> None:
         super().__init__(secrets)  # type: ignore[arg-type] # texts
         self._other = other
 
     def clean(self, text: str) -> str:
-        """The text without any of these."""
         return self._other.clean(super().clean(text))
 
 
@@ -156,7 +151,6 @@ def _next(steps: tuple[Step, ...], progress: _Progress) -> Step | None:
 
 
 def _after(progress: _Progress, step: Step, found: CheckResult) -> _Progress:
-    """Progress once a step has its result."""
     detail = dict(progress.detail)
     worst = progress.worst
     if found.status is not Status.UP and (worst is None or (not progress.has_failed and _is_worse(found, worst))):

@@ -1,4 +1,4 @@
-"""A check of several steps, as a value: what each asks, takes and hands on, and its time."""
+"""A check of several steps, as a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..http import HttpCheck
 
 @frozen
 class Step:
-    """One step. `is_always`: it runs after failures too. `timeout`: seconds; None: what is left of all."""
+    """`is_always`: it runs after failures too. `timeout`: seconds; None: what is left of all."""
 
     name: str
     check: Check
@@ -23,33 +23,33 @@ class Step:
 
     @property
     def needs(self) -> set[str]:
-        """The names of texts that it needs."""
+        """Names of texts that it needs."""
         return self.check.needs_texts if isinstance(self.check, HttpCheck) else set()
 
     @property
     def hands_on(self) -> set[str]:
-        """The names of texts that it hands on."""
+        """Names of texts that it hands on."""
         return {each.name for each in self.check.take} if isinstance(self.check, HttpCheck) else set()
 
     def filled(self, values: Mapping[str, str]) -> Check:
-        """The check with these texts in it. Raises CheckFailed if a text does not fit its place."""
+        """Fill in these texts. Raises CheckFailed if a text does not fit its place."""
         return self.check.filled(values) if isinstance(self.check, HttpCheck) else self.check
 
 
 @frozen
 class StepsCheck:
-    """A check of several steps: up if all of them are. `StepsRun` asks it, step by step."""
+    """Up if all steps are. `StepsRun` asks it, step by step."""
 
     steps: tuple[Step, ...]
 
     @property
     def url(self) -> Url:
-        """The place where the first step looks."""
+        """Where the first step looks."""
         return self.steps[0].check.url
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged; texts that are handed on come in addition."""
+        """Texts never to show, besides handed-on ones."""
         return frozenset[str]().union(*(step.check.secrets for step in self.steps))
 
     @property
@@ -58,5 +58,5 @@ class StepsCheck:
         return all(getattr(step.check, "verify", True) for step in self.steps)
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Refuse: steps are not asked at one address."""
+        """Raise CheckFailed: steps are not asked at one address."""
         raise CheckFailed(f"a check of {len(self.steps)} steps is not asked at one address ({at.address})")

@@ -1,10 +1,10 @@
 """Dialogues: texts to send over a connection, and the answers to expect, step by step.
 
 Received bytes are searched once, from the end of the last match. A text is found anywhere. A pattern, with `*` for any
-text, must match a whole line; a regular expression is searched in each line. Other lines are skipped, as greetings may
-have several.
+text, must match a whole line; a regular expression is searched in each. Other lines are skipped, as greetings may have
+several.
 
-When TLS begins in the middle, no byte may be left over from before: an attacker could have put it there.
+When TLS begins, no unread byte may be left over: an attacker could have put it there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STEPS: Final = 'a list of steps such as [{ expect = "220 *" }, { send = "QUIT\\
 
 @frozen
 class Expect:
-    """A step that waits for a text or, with `is_pattern`, for a line in which `*` stands for anything."""
+    """Wait for a text or, with `is_pattern`, a line in which `*` stands for anything."""
 
     word: ClassVar[str] = "expect"
 
@@ -45,7 +45,7 @@ class Expect:
         return tuple(self.text.encode().split(b"*")) if self.is_pattern else (self.text.encode(),)
 
     def fits(self, line: bytes) -> bool:
-        """Whether a whole line matches. Takes time in proportion to the line."""
+        """Whether a whole line matches, in linear time."""
         first, *middle, last = self.parts
         if len(line) < len(first) + len(last) or not (line.startswith(first) and line.endswith(last)):
             return False
@@ -60,7 +60,7 @@ class Expect:
 
 @frozen
 class Search:
-    """A step that waits for a line that matches a regular expression."""
+    """Wait for a line that matches."""
 
     word: ClassVar[str] = "regex"
 
@@ -68,13 +68,13 @@ class Search:
 
     @property
     def text(self) -> str:
-        """The expression as it was written."""
+        """The expression as written."""
         return self.regex.text
 
 
 @frozen
 class Send:
-    """A step that sends a text."""
+    """Send a text."""
 
     word: ClassVar[str] = "send"
 
@@ -83,7 +83,7 @@ class Send:
 
 @frozen
 class StartTls:
-    """A step that begins TLS."""
+    """Begin TLS."""
 
     word: ClassVar[str] = "starttls"
 
@@ -92,7 +92,7 @@ Step = Expect | Search | Send | StartTls
 
 
 def dialogue(value: Any) -> tuple[Step, ...]:
-    """Read the steps of a dialogue."""
+    """Read the steps. Raises Unfit."""
     if not isinstance(value, list) or not 0 < len(value) <= MOST_STEPS:
         raise Unfit(f"{_STEPS}, up to {MOST_STEPS}", value)
     return tuple(_step(each) for each in value)
@@ -121,7 +121,7 @@ def _short(value: Any) -> str:
 
 
 class Conversation:
-    """A conversation over a stream. Received bytes that no step has used stay in it."""
+    """A conversation over a stream. It keeps received bytes that no step has used."""
 
     def __init__(self, stream: ByteStream, watch: Stopwatch) -> None:
         self._stream = stream
@@ -130,7 +130,7 @@ class Conversation:
         self._where = ""
 
     def begin(self, where: str) -> None:
-        """Begin a step: `where` precedes its errors."""
+        """Begin a step; `where` precedes its errors."""
         self._where = where
         self._watch.heard = f"{where}no answer" if where else None
 
@@ -140,7 +140,7 @@ class Conversation:
             await self._stream.send(said.encode())
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> ByteStream:
-        """Continue over TLS, and return that stream. Raises CheckFailed if unread bytes came in the clear."""
+        """Continue over TLS. Raises CheckFailed if unread bytes came in the clear."""
         if self._received:
             raise self._failed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
         self._stream = await secured(self._stream, self._watch, context, host)

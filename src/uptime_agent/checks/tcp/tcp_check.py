@@ -1,4 +1,4 @@
-"""TCP: the target accepts connections and, if configured, answers as expected."""
+"""TCP: the target accepts connections and answers as expected."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..net import Budget, certificates, dialled, expiry_of, with_expiry
 from .dialogue import MOST_READ, Conversation, Expect, Search, Send, StartTls, Step, dialogue
 
 _LAST_READ: Final = 65_536
-"""Bytes that may come together with the last bytes searched."""
+"""Bytes that may come with the last bytes searched."""
 
 
 @frozen(kw_only=True)
 class TcpCheck:
-    """A TCP check: it connects, over TLS if `tls`, and has the dialogue; or sends `send` and waits for `expect`."""
+    """Connects, and has the `dialogue`, or sends `send` and waits for `expect`."""
 
     url: Url
     send: str | None = None
@@ -51,19 +51,19 @@ class TcpCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown or logged."""
+        """Texts never to show."""
         return self.url.secrets
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The dialogue, also if it was given as `send` and `expect`."""
+        """The dialogue, also of `send` and `expect`."""
         if self.dialogue:
             return self.dialogue
         said = () if self.send is None else (Send(self.send),)
         return said if self.expect is None else (*said, Expect(self.expect))
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Ask: up if the target accepts the connection and answers as expected."""
+        """Connect and converse."""
         tls, budget = self._context() if self.tls else None, Budget(MOST_READ + _LAST_READ)
         host, expiry = self.url.seen_by_servers.host, None
         async with dialled(at, self.url.port, budget, tls=tls, host=host) as stream:
