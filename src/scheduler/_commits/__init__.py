@@ -1,10 +1,6 @@
-"""How notes of the journal get into the store.
+"""How notes of the journal get into the store, in batches.
 
-Commits send them, batch after batch, and act on the answers. Gathering says how long a batch is kept open, Pruning when
-history is cut, and LockedRows which parts wait for other sessions. A Writer makes calls that wait, one after another.
-
-The package knows no other node and no queue: `Consequences` learn what became of each commit. It lives on the loop's
-thread. Only a Writer calls a store that waits, in a thread of its own.
+The package knows no other node and no queue: `Consequences` hear of each commit.
 """
 
 from .batch_window import FULL

@@ -1,12 +1,8 @@
-"""Commits: notes of the journal go to the store, batch after batch, and the answers are acted on.
+"""Commits: notes of the journal go to the store, batch after batch, and its answers are acted on.
 
-While one batch is being committed the next one fills; it is sealed and sent as soon as the store has answered. So all
-changes during a commit share the next one, and the busier the scheduler is, the cheaper is each run.
-
-A durable mark lets its run begin. A mark that the store refuses, because the tick has run before, ends its run. When
-the store cannot be reached the batch is kept and sent again. That is harmless: batches hold absolute values and fences.
-Meanwhile runs that need a mark do not begin, and other runs go on. All of this happens in the thread of the loop; the
-writer calls the store.
+While one batch is committed the next one fills, so a busier scheduler has cheaper runs. A durable mark lets its run
+begin. A refused mark, of a tick that has run before, ends its run. A batch that cannot reach the store is sent again,
+which is harmless: it holds absolute values and fences. On the loop; the writer calls the store.
 """
 
 from __future__ import annotations
@@ -44,27 +40,26 @@ logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.05, 1.0)
 RECONNECT: Final = Backoff(0.05, 0.25)
-"""How long after a failure the store is asked again: RECONNECT if it could not be reached, else RETRY."""
+"""The wait after a failure: RECONNECT if the store was unreachable, else RETRY."""
 
 STALLED: Final = 10.0
 LOOKS: Final = 3
-"""Seconds without an answer, and looks without one, after which a store counts as down."""
+"""Seconds and looks without an answer, after which a store counts as down."""
 
 SLOW: Final = 1.0
-"""Seconds after which a connection may have broken because of the size of a batch."""
+"""Seconds after which the batch's size may have broken the connection."""
 
 REFUSED_OFTEN: Final = 40
-"""Successive failures, each at once, after which the size of a batch counts as a reason, too."""
+"""Successive immediate failures after which its size may be the reason, too."""
 
 PIECE: Final = 250
-"""Jobs whose ticks are in the smallest piece of a batch that has failed."""
 
 PRUNE_EVERY: Final = 5
-"""Failures between attempts to make room by pruning."""
+"""Failures between attempts to make room."""
 
 
 class Commits:
-    """The commits of one scheduler to one store. `consequences`: learn each answer, and failures of the store."""
+    """One scheduler's commits. `consequences`: hear of each answer, and of failures."""
 
     def __init__(
         self,
@@ -77,9 +72,7 @@ class Commits:
         self.store = store
         self.writer = writer
         self.trouble: str | None = None
-        """The known trouble with the store, or None."""
         self.count = 0
-        """How many batches have been committed."""
         self._journal = core.journal
         self._queue = core.queue
         self._timeline = core.timeline
@@ -95,7 +88,7 @@ class Commits:
         self.batch_window = BatchWindow()
         self._failures = 0
         self._most: int | None = None
-        """The most jobs whose ticks are sent together, because more did not get through. None: any number."""
+        """The most jobs that get through. None: any number."""
         self._lost: Exception | None = None
         """Why a note before the next flush is not stored."""
         self._down_since: float | None = None
@@ -103,23 +96,21 @@ class Commits:
         core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
-        """Write to the store from now on: it is open, and its contents are known."""
+        """Write to the store from now on: it has been read."""
         self._journal.open(epoch)
         self._is_open = True
         self._ask()
 
     def reopen(self, epoch: int) -> None:
-        """Write to the store again, which has been opened again."""
         self._journal.reopen(epoch)
         self._is_open = True
         self._ask()
 
     def suspend(self) -> None:
-        """Send no commit from now on. The answer to a commit that is under way still comes."""
+        """Send no more. The answer to a sent commit still comes."""
         self._is_open = False
 
     def look(self, now: float) -> None:
-        """Notice that the store does not answer. Called now and then."""
         if not self._is_sending:
             self._looks = 0
             return
@@ -128,23 +119,19 @@ class Commits:
             self._is_down(f"{self.store!r} has not answered for {STALLED:g} s")
 
     def changed(self, rows: int) -> None:
-        """Note that others have changed this number of rows."""
         self._pruning.changed(rows, self._queue.clock.monotonic())
 
     def answered(self) -> None:
-        """Note that the store has answered another call than a commit."""
         if not self._failures and not self._is_sending:
             self._is_up()
 
     def try_now(self) -> None:
-        """Send a failed batch again at once: the store has answered over another connection."""
+        """Send a failed batch at once: the store has answered elsewhere."""
         if self._failures:
             self._send_again(self._failures)
 
     def failed(self, error: Exception) -> None:
-        """Note that a call of the store has failed. An error other than StoreError is a defect of the store, and
-        logged.
-        """
+        """Note a failed call. An error other than StoreError is a defect of the store."""
         if isinstance(error, StoreBusy):
             logger.debug("the store was not asked: %s", error)
         elif isinstance(error, StoreError):
@@ -153,9 +140,9 @@ class Commits:
             logger.error("the store failed", exc_info=error)
 
     def left(self) -> Sealed | None:
-        """Return the next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now.
+        """Return the next undurable batch, for a last attempt after the loop's end. `said` confirms it.
 
-        The batch is small, because there is no time to find out how large it may be.
+        It is small: there is no time to find out how large it may be.
         """
         journal = self._journal
         if not journal.sealed and journal.pending and self._is_open:
@@ -169,7 +156,6 @@ class Commits:
         return journal.sealed[0] if journal.sealed else None
 
     def said(self, receipts: Sequence[Receipt]) -> None:
-        """Note that the batch that was left is durable, in one part or in several."""
         sealed = self._journal.taken()
         for receipt in receipts:
             self._look_at_stale(receipt)
@@ -177,7 +163,6 @@ class Commits:
         self._consequences.committed(sealed.batch, Receipt(gone=gone))
 
     def _ask(self) -> None:
-        """Send pending notes in the next turn of the loop, with notes until then."""
         journal = self._journal
         if self._is_turn_near and not journal.pending.flushed:  # nearly always so, hence first
             return
@@ -188,7 +173,6 @@ class Commits:
 
     @property
     def _is_pressing(self) -> bool:
-        """Whether the batch need not wait for more: a caller waits for it, or it is large already."""
         pending = self._journal.pending
         return self.store.is_immediate or bool(pending.flushed) or len(pending.ended) > FULL
 
@@ -236,7 +220,6 @@ class Commits:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Send the rest of a batch, or else the next one."""
         if self._is_sending or self._failures or not self._is_open:
             return
         if self._journal.sealed:
@@ -267,13 +250,12 @@ class Commits:
         self._pruning.written(sealed.batch, self._sent_at)
 
     def _let_stand(self, rows: Sequence[StoredJob], sealed: Sealed) -> None:
-        """Let jobs of ours give way whose rows another node has written first."""
         for row in rows:
             if error := self._consequences.give_way(row, sealed.batch.added.get(row.id, "")):
                 self._lost = error
 
     def _look_at_stale(self, receipt: Receipt) -> bool:
-        """Handle refused ends, whose ticks have records of others. Return whether some are sent again."""
+        """Handle refused ends, whose ticks have other records. Return whether some are sent again."""
         are_some_sent_again = False
         for tick in receipt.stale:
             never_began = tick.outcome == Outcome.MISSED.value or (tick.owed and not tick.attempt)
@@ -287,7 +269,6 @@ class Commits:
         return are_some_sent_again
 
     def _got_through(self, jobs: int) -> None:
-        """Note that a batch with that many jobs is durable. If batches are kept small, they may grow."""
         if self._most is not None and 2 * jobs > self._most:
             self._most = 2 * self._most if self._most < MOST_JOBS else None
 
@@ -304,11 +285,7 @@ class Commits:
         self._queue.push(self._queue.clock.monotonic() + wait, partial(self._send_again, self._failures))
 
     def _may_be_too_large(self, error: StoreError) -> bool:
-        """Return whether a smaller batch may get through.
-
-        A slow server may have no time for so large a batch. An unreachable server refuses any. But the connection may
-        break because of the size, too.
-        """
+        """Return whether a smaller batch may get through, in less time, or without breaking the connection."""
         took = self._queue.clock.monotonic() - self._sent_at
         return not isinstance(error, StoreUnreachable) or took > SLOW or not self._failures % REFUSED_OFTEN
 
@@ -317,7 +294,6 @@ class Commits:
             self._send()
 
     def _ask_what_is_locked(self, why: StoreLocked) -> None:
-        """Let the jobs of a batch wait whose rows are locked, and send the rest again."""
 
         def found(locked: set[str] | None, error: Exception | None) -> None:
             self._is_sending = False
@@ -334,7 +310,7 @@ class Commits:
         self._locked_rows.ask(found)
 
     def _take_apart(self, error: Exception) -> None:
-        """Send a batch again job by job: a part that no store can take must not delay the rest."""
+        """Send a batch again job by job: one bad part must not delay the rest."""
         if self._journal.take_apart():
             logger.error("a batch failed and is sent again job by job", exc_info=error)
             return

@@ -1,4 +1,4 @@
-"""Consequences: what follows from a commit for other nodes, or for a queue."""
+"""What follows from a commit for other nodes, or for a queue."""
 
 from __future__ import annotations
 
@@ -8,32 +8,31 @@ from ..stores import Batch, Receipt, StoredJob, StoreError, StoreTakenOver
 
 
 class Consequences(Protocol):
-    """The consequences of one scheduler's commits. Called on the loop; `committed` and `lost` at its end, too."""
+    """Consequences of one scheduler's commits. On the loop; `committed` and `lost` also after its end."""
 
     def tried(self, error: Exception | None) -> None:
-        """Note that a commit has been answered. None: it got through."""
+        """Note the answer to a commit. None: success."""
 
     def failed(self, error: StoreError) -> bool:
-        """Note that the store has failed. Return whether that is the end: another scheduler has it for good."""
+        """Return whether another scheduler has the store for good."""
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:
-        """Act on a batch that is durable, and on its refused parts."""
+        """Act on a durable batch."""
 
     def lost(self, batch: Batch) -> None:
         """Act on a batch that no store can take."""
 
     def give_way(self, row: StoredJob, on_conflict: str) -> Exception | None:
-        """Replace a job of ours by this row, which another node has added first. Return the error, if any."""
+        """Replace our job by another node's earlier row. Return the error, if any."""
 
 
 class NoConsequences:
-    """The consequences for a store that is not shared: none."""
+    """For a store that is not shared."""
 
     def tried(self, error: Exception | None) -> None:
         """Do nothing."""
 
     def failed(self, error: StoreError) -> bool:
-        """Return whether another scheduler has taken over the store."""
         return isinstance(error, StoreTakenOver)
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:
@@ -43,5 +42,4 @@ class NoConsequences:
         """Do nothing."""
 
     def give_way(self, row: StoredJob, on_conflict: str) -> Exception | None:  # noqa: ARG002 - no other node adds rows
-        """Return None: no other row is there."""
         return None

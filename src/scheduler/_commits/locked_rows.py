@@ -1,8 +1,7 @@
-"""Locked rows: notes about a job stand aside while another session has locked a row of that job.
+"""Notes about a job stand aside while another session locks its rows.
 
-A commit waits for locks for some tenths of a second only. Then the store says which jobs have locked rows. They wait,
-their runs give up their room, and the rest is sent at once. Later parts of the same jobs wait behind them, in order. On
-the loop; only the last look comes when the loop has ended.
+A commit waits for locks for tenths of a second. Then the store names the locked jobs, which wait, and the rest is sent.
+Later parts wait behind them, in order. On the loop, except for the last look.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from .writer import Writer
 logger = getLogger(__name__)
 
 LOCKED_FOR: Final = 0.5
-"""Seconds between looks whether rows are still locked."""
+"""Seconds between looks."""
 
 Found = Callable[[set[str] | None, Exception | None], object]
 
 
 class LockedRows:
-    """The parts of one scheduler's batches that wait for locked rows. `go_on`: sends sealed batches that can go."""
+    """`go_on`: sends sealed batches."""
 
     def __init__(self, store: Store, writer: Writer, core: Core, go_on: Callable[[], object]) -> None:
         self._find = capabilities(store).locked
@@ -39,21 +38,18 @@ class LockedRows:
 
     @property
     def can_be_found(self) -> bool:
-        """Whether the store can say which jobs have locked rows."""
         return self._find is not None
 
     def ask(self, found: Found) -> None:
-        """Ask which jobs of the next batch have locked rows."""
         self._ask([self._journal.sealed[0].batch], found)
 
     def wait(self, jobs: Collection[str]) -> None:
-        """Let notes about these jobs stand aside until their rows are free."""
         logger.warning("%d jobs wait until their rows are unlocked: %.200r", len(jobs), sorted(jobs)[:10])
         self.keep_aside(jobs)
         self._look_soon()
 
     def keep_aside(self, locked: Collection[str] = ()) -> None:
-        """Let sealed parts of locked jobs stand aside, behind older parts. No commit is under way."""
+        """Let sealed parts of locked jobs stand aside. No commit is under way."""
         journal = self._journal
         if not (locked or journal.aside.parts):
             return
@@ -66,7 +62,6 @@ class LockedRows:
                 self._marks.step_aside(kept.runs)
 
     def look_last(self) -> None:
-        """Move locked parts to the end, once, when the loop has ended. Parts behind them may not be sent any more."""
         if self._was_last or self._find is None or not self._journal.sealed:
             return
         self._was_last = True
@@ -79,7 +74,6 @@ class LockedRows:
             self._queue.push(self._queue.clock.monotonic() + LOCKED_FOR, self._look)
 
     def _look(self) -> None:
-        """Send parts that stand aside as soon as their rows are free."""
         self._is_near = False
         journal = self._journal
 

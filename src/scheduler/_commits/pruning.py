@@ -1,7 +1,6 @@
-"""When history is pruned: after a thousand records and changed rows, after some bytes of records, and each hour.
+"""When history is pruned: after a thousand rows, some bytes of records, or an hour.
 
-The store deletes some rows at a time, so that no commit waits for long. It is asked again until all is within the
-bounds.
+The store deletes some rows at a time, so that no commit waits for long.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ logger = getLogger(__name__)
 AFTER_RECORDS: Final = 1_000
 
 SHARE_OF_BYTES: Final = 16
-"""History is pruned after a sixteenth of the bytes that may be kept."""
+"""Prune after this share of the bytes that may be kept: a sixteenth."""
 
 AT_LEAST_EVERY: Final = 3_600.0
-"""Seconds after which history is pruned if any record is new."""
+"""Seconds."""
 
 
 class Pruning:
-    """The pruning of one store's history. `now_us`: the instant, in UTC microseconds, from which ages count."""
+    """`now_us`: returns the UTC microseconds from which ages count."""
 
     def __init__(self, store: Store, writer: Writer, retention: Retention, now_us: Callable[[], int]) -> None:
         self._store = store
@@ -38,7 +37,7 @@ class Pruning:
         self._is_under_way = False
 
     def written(self, batch: Batch, now: float) -> None:
-        """Count a committed batch, and prune if it is time. `now`: in monotonic seconds."""
+        """Count a committed batch. `now`: monotonic seconds."""
         new = [*batch.ended, *batch.missed]
         if self._retention.total_bytes is not None:
             self._bytes += sum(map(size_of, new))
@@ -46,14 +45,13 @@ class Pruning:
         self.changed(len(new) + changed, now)
 
     def changed(self, rows: int, now: float) -> None:
-        """Count changed rows, by any node, because a store may log them. Prune if it is time."""
+        """Count rows changed by any node, because a store may log them."""
         self._records += rows
         if self._is_due(now):
             self._began_at = now
             self.begin()
 
     def begin(self) -> None:
-        """Prune now."""
         if self._is_under_way:
             return
         self._records = self._bytes = 0

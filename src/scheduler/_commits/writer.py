@@ -1,7 +1,4 @@
-"""Writers call a store, one call after another, so that the loop never waits for a driver.
-
-A call that has ended, well or not, is answered on the loop. The caller decides about failures.
-"""
+"""Writers call a store, one call after another, so that the loop never waits for a driver."""
 
 from __future__ import annotations
 
@@ -20,22 +17,19 @@ T = TypeVar("T")
 
 Call = Callable[[], Any]
 Done = Callable[[Any, Exception | None], object]
-"""A callback that gets what the call returned, or what it raised."""
 
 OnLoop = Callable[..., object]
-"""A function that calls another with arguments on the loop, soon; from any thread."""
+"""Calls a function on the loop, soon; from any thread."""
 
 
 class Writer(Protocol):
-    """Makes calls in the order in which they came."""
-
     def submit(self, call: Call, done: Done) -> None:
-        """Make the call, and give its result to `done` on the loop. Returns at once."""
+        """Make the call after earlier ones, and answer `done` on the loop. Returns at once."""
 
     def close(self, wait: float, let_go: Callable[[], object]) -> bool:
-        """Take no more calls, and wait up to `wait` seconds for calls that were taken.
+        """Take no more calls, and wait up to `wait` seconds for the others.
 
-        False: a call does not return. If it ever does, `let_go` is called, in a thread of its own.
+        False: a call does not return. If it ever does, `let_go` is called in its own thread.
         """
 
 
@@ -46,7 +40,7 @@ class _Task:
 
 
 async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
-    """Make a call after the calls before it, and wait for it. Raises what it raises."""
+    """Make a call after earlier calls, and wait for it. Raises what it raises."""
     done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
 
     def answered(found: T, error: Exception | None) -> None:
@@ -61,10 +55,7 @@ async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
 
 
 class InlineWriter:
-    """A writer for a store that never waits.
-
-    It makes each call where it is submitted, or right after an answer in which it was submitted.
-    """
+    """For a store that never waits: calls are made at once, or after the answer that submits them."""
 
     def __init__(self) -> None:
         self._tasks: deque[_Task] = deque()
@@ -87,9 +78,9 @@ class InlineWriter:
 
 
 class ThreadWriter:
-    """A writer for a store that waits for a disk or a network: a thread of its own.
+    """For a store that waits for a disk or a network.
 
-    It does not delay the end of the process, because a driver's call may never return.
+    Its thread does not delay the end of the process: a driver's call may never return.
     """
 
     def __init__(self, on_loop: OnLoop) -> None:

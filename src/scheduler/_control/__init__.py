@@ -1,7 +1,6 @@
 """The verbs of users: jobs are added, removed, paused, changed and run by hand.
 
-Changes of a start or a run go to the loop. Besides the list of jobs, this is the only package whose methods other
-threads may call. It knows whether the store has been read (`Early`), and not what a store is.
+Any thread may call them, and the list of jobs; changes of a start or a run go to the loop.
 """
 
 from .conflict import OnConflict, duplicate

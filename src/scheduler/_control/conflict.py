@@ -1,4 +1,4 @@
-"""A job that is added under the id of another, and what becomes of both."""
+"""What becomes of both jobs when a job is added under the id of another."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ _CONFLICTS: Final = ("error", "update", "replace", "keep")
 
 
 def check_conflict(on_conflict: str) -> None:
-    """Raise InvalidJob for an unknown `on_conflict`."""
     if on_conflict not in _CONFLICTS:
         msg = f'on_conflict must be "error", "update", "replace" or "keep", not {on_conflict!r}'
         raise InvalidJob(msg)
 
 
 def duplicate(id: str) -> DuplicateJob:
-    """Return the error of on_conflict="error"."""
     msg = f'there is a job {id!r} already: choose another id, or on_conflict="update", "replace" or "keep"'
     return DuplicateJob(msg)
 
 
 def stays(job: Job, on_conflict: OnConflict) -> bool:
-    """Return whether the present job stays as it is. Raises DuplicateJob if that is an error."""
+    """Return whether the present job stays. Raises DuplicateJob for "error"."""
     if on_conflict == "error":
         raise duplicate(job.id)
     return on_conflict == "keep"
 
 
 def refuse_switch(job: Job, other: Job) -> None:
-    """Raise InvalidJob if only one of the two jobs is stored, or if another node might get the job."""
+    """Raise InvalidJob if only one of the jobs is stored, or another node might get it."""
     if (job.task is None) != (other.task is None):
         msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
         raise InvalidJob(msg)
@@ -43,7 +41,7 @@ def refuse_switch(job: Job, other: Job) -> None:
 
 
 def refuse_to_move(job: Job, policy: Policy) -> None:
-    """Raise InvalidJob if another node might get the job: its own node may be running it."""
+    """Raise InvalidJob if another node might get the job while its own runs it."""
     for name in ("place", "where", "agents", "apart"):
         kept = getattr(job.policy, name)
         if getattr(policy, name) != kept:
@@ -52,15 +50,11 @@ def refuse_to_move(job: Job, policy: Policy) -> None:
 
 
 def planned_alike(job: Job, other: Job, start: Start) -> bool:
-    """Return whether `job` starts next when a job of its id with the schedule of `other` would."""
     return job.schedule == other.schedule and not isinstance(start, datetime)
 
 
 def is_same(job: Job, other: Job) -> bool:
-    """Return whether two jobs of one id do the same in the same way.
-
-    Arguments that cannot be compared are not equal.
-    """
+    """Arguments that cannot be compared differ."""
     try:
         return job.task == other.task and job.definition == other.definition
     except BaseException:  # noqa: BLE001 - an argument may raise anything when it is compared, such as an array

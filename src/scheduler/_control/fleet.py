@@ -1,4 +1,4 @@
-"""The fleet: the nodes that share a store, as this one has seen them last. Any thread."""
+"""Statistics of the nodes that share a store. Any thread."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from .._values import AgentStatistics, FleetStatistics
 
 
 def fleet_of(jobs: JobList) -> FleetStatistics | None:
-    """Return the nodes with their shards, and how many of these jobs others have.
-
-    None: the store is not shared, or its nodes have not been seen yet.
-    """
+    """None: the store is not shared, or its nodes not seen yet."""
     view = jobs.ownership.view
     if view is None:
         return None

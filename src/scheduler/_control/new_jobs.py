@@ -1,4 +1,4 @@
-"""New jobs, many in one call: each is read and checked before any of them is added."""
+"""New jobs, many in one call: each is read and checked before any is added."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..stores import StoredJob
 
 
 class NewJob(NamedTuple):
-    """A job for `Scheduler.add_many`: the options of `Scheduler.add` that are its own.
+    """A job for `Scheduler.add_many`, with its own options of `Scheduler.add`.
 
-    A plain tuple in this order works too. It may leave out values at its end; then the defaults here count.
+    A plain tuple in this order works too. Values left out at its end have the defaults here.
     """
 
     id: str | None
@@ -37,11 +37,11 @@ SomeJob = (
     | tuple[str | None, SomeSchedule, Iterable[Any], Mapping[str, Any] | None]
     | tuple[str | None, SomeSchedule, Iterable[Any], Mapping[str, Any] | None, str | None]
 )
-"""A new job as users write it: a NewJob, or a plain tuple of its first fields."""
+"""A NewJob, or a plain tuple of its first fields."""
 
 
 def listed(jobs: Iterable[SomeJob]) -> list[SomeJob]:
-    """List the jobs. Raises InvalidJob for what is no list of jobs."""
+    """Raises InvalidJob unless they are a list."""
     if isinstance(jobs, (str, bytes, Mapping)) or not isinstance(jobs, Iterable):
         msg = f'jobs must be a list of jobs, such as [("a", "@every 10s"), ("b", "@every 1m", (1,))], not {shown(jobs)}'
         raise InvalidJob(msg)
@@ -49,17 +49,17 @@ def listed(jobs: Iterable[SomeJob]) -> list[SomeJob]:
 
 
 class Reader:
-    """Reads the new jobs of one call. `tags` are those of all."""
+    """Reads the new jobs of one call. All get `tags`."""
 
     def __init__(self, tags: Iterable[str]) -> None:
         self._tags = tags_of(tags) if tags else NO_TAGS
         self._schedules: dict[str, Schedule] = {}
-        """Schedules by text: many jobs have the same."""
+        """By text: many jobs have the same."""
 
     def read(
         self, job: SomeJob
     ) -> tuple[str | None, Schedule, tuple[Any, ...], Mapping[str, Any], str | None, frozenset[str]]:
-        """Return the fields of a NewJob as a Job takes them. Raises InvalidJob or ScheduleError."""
+        """Return the fields as a Job takes them. Raises InvalidJob or ScheduleError."""
         if not isinstance(job, (tuple, list)) or not _LEAST <= len(job) <= len(NewJob._fields):
             msg = f"it must be a NewJob, or a tuple such as (id, schedule) or (id, schedule, args), not {shown(job)}"
             raise InvalidJob(msg)
@@ -85,58 +85,49 @@ class Reader:
 
 
 def refuse(index: int, error: Exception) -> NoReturn:
-    """Raise the error of the job at that index, with the index in its text."""
     error.args = (f"jobs[{index}]: {error}",)
     raise error
 
 
 def twice(id: str, index: int) -> DuplicateJob:
-    """Return the error of an id that comes twice in one call."""
     msg = f"its id {id!r} is that of jobs[{index}] too"
     return DuplicateJob(msg)
 
 
 _LEAST: Final = 2
-"""The least that a tuple has: an id and a schedule."""
 
 
 @define
 class Drafts:
-    """Jobs that are checked and planned, and not added yet, in their order."""
+    """Checked and planned jobs, not added yet."""
 
     by_id: dict[str, Job] = Factory(dict)
     dues: list[int | None] = Factory(list)
-    """When each job starts first, on its planner's base. None: only at once."""
+    """First starts, on each planner's base. None: only at once."""
     rows: list[StoredJob] = Factory(list)
-    """The rows of the jobs, if they will be stored."""
     at_once: dict[str, None] = Factory(dict)
-    """Ids of jobs that start at once."""
     unchanged: dict[str, Job] = Factory(dict)
-    """Jobs that stay, because they are as they should be."""
     ids: dict[str, None] = Factory(dict)
-    """Ids of all jobs, in the order in which they were given."""
 
     def in_order(self, answer: list[Job]) -> list[Job]:
-        """Return the added jobs and the jobs that stay, in the order in which they were given."""
         if not self.unchanged:
             return answer
         found = {**self.unchanged, **dict(zip(self.by_id, answer, strict=True))}
         return [found[id] for id in self.ids]
 
     def plan(self, index: int, job: Job) -> Plan:
-        """Return how the job at that index starts."""
         return job.schedule, job.planner, job.id in self.at_once, self.dues[index], job.dated_us is not None
 
 
 def row_of_new(job: Job) -> StoredJob:
-    """Return the row of a new stored job. Raises InvalidJob for a job that cannot be stored."""
+    """Raises InvalidJob if the job cannot be stored."""
     row = new_row(job)
     job.schedule_text = row.schedule
     return row
 
 
 def refuse_without_id(task: str | None) -> None:
-    """Raise InvalidJob for a stored job without an id: the next process could not find it again."""
+    """Raise InvalidJob if the job is stored: the next process could not find it without an id."""
     if task is not None:
         msg = "a stored job needs an id: it is how the next run of this program finds it again"
         raise InvalidJob(msg)

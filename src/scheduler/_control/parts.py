@@ -1,16 +1,11 @@
-"""Jobs that several nodes run. Such a job, the whole, has parts, which are jobs; its own row says what these are.
+"""Jobs that several nodes run. Such a job, the whole, is on no node itself. It has parts, which are jobs.
 
-    s.add("backup", "@daily", id="backup", agents=3)      backup   no node has it
-                                                          backup#1, backup#2, backup#3   on one node each
-    s.add("sweep", "@hourly", id="sweep", agents="all")   sweep    no node has it
-                                                          sweep@web-1, sweep@web-2   of the nodes of these names
+    s.add("backup", "@daily", id="backup", agents=3)      backup#1, backup#2, backup#3   on one node each
+    s.add("sweep", "@hourly", id="sweep", agents="all")   sweep@web-1, sweep@web-2   on the nodes of these names
 
-Each verb of the whole acts on each known part, in the same commit. Numbered parts are added with the whole. The part of
-a named node is added with it if that node is there. Otherwise the node adds its part once it sees the whole.
-
-Two nodes may write at the same moment. So the node of a part looks at the whole again a little after the whole's row
-has changed or gone. Then its part follows. If that node dies before, its part has no whole. The node that takes up such
-a part checks whether the store has the whole, and removes the part if not.
+A verb of the whole acts on each known part, in the same commit. Numbered parts are added with the whole. A node that
+comes later adds its own part. Two nodes may write at the same moment, so a part's node compares it with a changed whole
+a little later. A node that takes up a dead node's part removes it if the store lacks the whole.
 """
 
 from __future__ import annotations
@@ -38,7 +33,7 @@ from .registry import Registry
 logger = getLogger(__name__)
 
 LATER: Final = 1.0
-"""Seconds after which a part must be like the whole. The node that changed the whole has written both by that time."""
+"""Seconds. The node that changed a whole has changed its parts meanwhile."""
 
 Part = OneOf | OfAgent
 _Add = Callable[[Part, OnConflict], Job]
@@ -49,16 +44,14 @@ _OF_PART: Final[Mapping[OnConflict, OnConflict]] = {
 
 
 class PartedRegistry(Registry):
-    """A registry whose jobs may run on several nodes."""
-
     _new: dict[str, OnConflict]
-    """How conflicts of parts are settled, by the ids of wholes that were added before the store was read."""
+    """How parts conflict, by ids of wholes added before the store was read."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._new = {}
         self._without_whole: dict[str, float] = {}
-        """The moment at which parts were seen without their whole, by the id of that whole."""
+        """When parts without a whole were seen, by its id."""
         self._look: Callable[[], object] = _nothing
         self._jobs.watch_parts(self.whole_or_part_gone)
 
@@ -77,7 +70,7 @@ class PartedRegistry(Registry):
         name: str | None,
         tags: Iterable[str],
     ) -> Job:
-        """Put in a job that several nodes run, with its parts. Raises as Scheduler.add does."""
+        """Add a whole with its parts. Raises as Scheduler.add does."""
         self._jobs.check_placement(policy, is_stored=task is not None)
         if id is None:
             refuse_without_id(task)
@@ -108,7 +101,6 @@ class PartedRegistry(Registry):
         return job
 
     def _refuse_stranger(self, id: str, part: Part) -> None:
-        """Raise DuplicateJob if a job that is no part has the id of a part."""
         found = self._by_id.get(id_of_part(id, part))
         if found is not None and not (found.policy.is_part and found.policy.place == id):
             raise duplicate(found.id)
@@ -123,7 +115,6 @@ class PartedRegistry(Registry):
                 add(found, how)
 
     def _of_agents(self, job: Job) -> Iterator[OfAgent]:
-        """Yield the parts of named nodes that are there."""
         view = self._jobs.ownership.view
         if job.policy.agents == EVERY_AGENT and view is not None:
             for peer in view.peers:
@@ -132,13 +123,12 @@ class PartedRegistry(Registry):
                     yield part
 
     def parts_of(self, job: Job) -> list[Job]:
-        """Return the known parts of a job that several nodes run; none of any other job."""
+        """Return the known parts, if any."""
         if job.policy.agents is None:
             return []
         return self._jobs.parts_of(job.id)
 
     def ids_of(self, id: str | None) -> list[str | None]:
-        """Return the ids under which records of the job of that id stand."""
         job = None if id is None else self._jobs.find(id)
         return [id] if job is None or job.policy.agents is None else [part.id for part in self.parts_of(job)]
 
@@ -146,26 +136,22 @@ class PartedRegistry(Registry):
     # -----------------------------------------------------------------------------------------------
 
     def remove(self, job: Job) -> None:
-        """Take the job out, and its parts."""
         parts = self.parts_of(job)
         super().remove(job)
         for part in parts:
             super().remove(part)
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
-        """Pause the job, and its parts."""
         super().pause(job, reason, until)
         for part in self.parts_of(job):
             super().pause(part, reason, until)
 
     def resume(self, job: Job) -> None:
-        """End the job's own pause, and those of its parts."""
         super().resume(job)
         for part in self.parts_of(job):
             super().resume(part)
 
     def run_now(self, job: Job) -> AskedRun:
-        """Run the job once, next to its ticks: on each node that has a part."""
         parts = self.parts_of(job)
         if not parts:
             return super().run_now(job)
@@ -174,22 +160,18 @@ class PartedRegistry(Registry):
         return whole
 
     def set_next_start(self, job: Job, at: datetime) -> None:
-        """Let `at` be the next start of each part."""
         for each in self.parts_of(job) or [job]:
             super().set_next_start(each, at)
 
     def skip(self, job: Job) -> None:
-        """Leave out the next regular start of each part."""
         for each in self.parts_of(job) or [job]:
             super().skip(each)
 
     def supersede(self, job: Job) -> None:
-        """Return each part to the start that its schedule gives."""
         for each in self.parts_of(job) or [job]:
             super().supersede(each)
 
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
-        """Change the job, and its parts."""
         parts = self.parts_of(job)
         if parts:
             changes = {name: list(value) if isinstance(value, Iterator) else value for name, value in changes.items()}
@@ -198,7 +180,6 @@ class PartedRegistry(Registry):
             super().update(part, schedule, changes)
 
     def why_with_nobody(self, job: Job) -> str | None:
-        """Return why no node has the job, or one of its parts. None: each has a node, or soon will."""
         if job.policy.agents is None:
             return super().why_with_nobody(job)
         errors = (super(PartedRegistry, self).why_with_nobody(part) for part in self.parts_of(job))
@@ -207,10 +188,7 @@ class PartedRegistry(Registry):
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
     def begin_parts(self, look: Callable[[], object]) -> None:
-        """Bring the parts of all jobs up to date, now that the store has been read.
-
-        `look`: read from the store what others have changed since.
-        """
+        """Update all parts: the store has been read. `look`: reads the latest changes of others."""
         self._look = look
         for id, how in self._new.items():
             job = self._jobs.find(id)
@@ -224,7 +202,7 @@ class PartedRegistry(Registry):
                 self.see_part(job)
 
     def _renew_parts(self, job: Job, how: OnConflict) -> None:
-        """Change stored parts to those of a whole that was added again."""
+        """Change stored parts after their whole was added again."""
         policy = job.policy
         for old in self.parts_of(job):
             part = read_part(old.policy.where or "")
@@ -243,14 +221,14 @@ class PartedRegistry(Registry):
                 self._add_like(job, part, how)
 
     def drop_surplus(self, job: Job) -> None:
-        """Remove numbered parts above the present number of nodes."""
+        """Remove numbered parts above the number of nodes."""
         for part in self.parts_of(job):
             found = read_part(part.policy.where or "")
             if isinstance(found, OneOf) and found.number > len(numbered(job.policy)):
                 super().remove(part)
 
     def see_whole(self, job: Job) -> None:
-        """Add this node's part of a job that every node runs."""
+        """Add this node's part."""
         view = self._jobs.ownership.view
         us = next((peer for peer in view.peers if peer.epoch == view.me), None) if view is not None else None
         if us is None or job.policy.agents != EVERY_AGENT or job.unfit is not None:
@@ -267,7 +245,7 @@ class PartedRegistry(Registry):
                 self._core.pausing.pause(new, job.paused_by.reason, job.paused_by.until)
 
     def see_part(self, part: Job) -> None:
-        """Note a part without a whole. The whole may have been removed just as a node made the part, and died."""
+        """Note a part without a whole: its maker may have died as the whole was removed."""
         id = part.policy.place or ""
         if self._jobs.find(id) is None:
             if not self._without_whole:
@@ -275,16 +253,12 @@ class PartedRegistry(Registry):
             self._without_whole[id] = self._core.monotonic()
 
     def _look_for_wholes(self) -> None:
-        """Read what others have changed, unless each whole has come meanwhile."""
         self._without_whole = {id: at for id, at in self._without_whole.items() if self._jobs.find(id) is None}
         if self._without_whole:
             self._look()
 
     def has_followed(self, asked_at: float) -> None:
-        """Remove parts whose whole is still missing.
-
-        `asked_at`: changes of others before this moment are known here.
-        """
+        """Remove parts without a whole. `asked_at`: earlier changes of others are known here."""
         if not self._without_whole:
             return
         for id, seen_at in list(self._without_whole.items()):
@@ -295,15 +269,12 @@ class PartedRegistry(Registry):
             self._later(self._look_for_wholes)
 
     def whole_changed(self, job: Job, was_paused: Pause | None) -> None:
-        """Let our parts follow the whole, whose row has changed, a little later."""
+        """Let our parts follow the changed whole a little later."""
         self._later(self._follow, job.id, _said(job.paused_by) != _said(was_paused))
         self.see_whole(job)
 
     def whole_or_part_gone(self, id: str) -> None:
-        """Remove what is left of a job a little later: parts of ours without a whole, or the whole.
-
-        The whole goes if its last part has ended, and no other will come.
-        """
+        """Remove our parts without a whole, or a whole without parts, a little later."""
         self._later(self._clear, id)
 
     def _later(self, func: Callable[..., object], *args: object) -> None:
@@ -311,7 +282,7 @@ class PartedRegistry(Registry):
             self._queue.push(self._core.monotonic() + LATER, func, *args)
 
     def _follow(self, id: str, is_paused_anew: bool) -> None:  # noqa: FBT001 - a call that is kept
-        """Make our parts like the whole. The pause of a part alone stays unless that of the whole changes."""
+        """A part's own pause stays unless the whole's changes."""
         job = self._jobs.find(id)
         if job is None or job.unfit is not None:
             return
@@ -342,7 +313,6 @@ class PartedRegistry(Registry):
         return not job.planner.waits_for_end and job.planner.first(job.key, now_us) is None
 
     def _add_like(self, job: Job, part: Part, how: OnConflict) -> Job:
-        """Add a part of a job as the job is now."""
         policy = policy_of_part(job.policy, job.id, part)
         new = self.add(
             id_of_part(job.id, part), job.schedule, None, policy, how, job.task, job.func, job.call, job.args,
@@ -353,32 +323,28 @@ class PartedRegistry(Registry):
 
 
 def numbered(policy: Policy) -> list[OneOf]:
-    """Return the parts of a job that a number of nodes run; none of any other."""
     if not isinstance(policy.agents, int):
         return []
     return OneOf(policy.where, 1, policy.agents, policy.apart or APART).siblings()
 
 
 def id_of_part(id: str, part: Part) -> str:
-    """Return the id of a part of the job of that id."""
     return f"{id}#{part.number}" if isinstance(part, OneOf) else f"{id}@{part.agent}"
 
 
 def policy_of_part(policy: Policy, id: str, part: Part) -> Policy:
-    """Return the policy of a part of the job of that id."""
     return evolve(policy, agents=None, apart=None, place=id, where=part.text)
 
 
 def _is_like(part: Job, job: Job, found: Part) -> bool:
-    """Return whether a part does what the whole says."""
     wanted = evolve(job.definition, policy=policy_of_part(job.policy, job.id, found))
     return part.task == job.task and part.schedule == job.schedule and part.definition == wanted
 
 
 def _nothing() -> None:
-    """Do nothing: the store has not been read."""
+    """Do nothing."""
 
 
 def _said(pause: Pause | None) -> tuple[str | None, datetime | None] | None:
-    """Return the reason and the end of a pause. Its beginning differs from node to node."""
+    """Leave out the beginning of a pause, which differs from node to node."""
     return None if pause is None else (pause.reason, pause.until)

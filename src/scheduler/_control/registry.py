@@ -1,4 +1,4 @@
-"""How jobs are added: a new job is in the list at once and starts from then on. Any thread."""
+"""How jobs are added. A new job is listed, and starts, at once. Any thread."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ _STOPPED: Final = LifecycleState.STOPPED  # looked up once, because a member of 
 
 
 class Registry(Verbs):
-    """The registry adds jobs. Their handles call its verbs."""
-
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._by_id = core.jobs.by_id
@@ -64,10 +62,7 @@ class Registry(Verbs):
         name: str | None,
         tags: Iterable[str],
     ) -> Job:
-        """Put a job in, and let it start. `task`: the name of `func` in the store.
-
-        Raises as Scheduler.add does; then nothing has changed.
-        """
+        """Add a job. `task`: the stored name of `func`. Raises as Scheduler.add does; then nothing has changed."""
         if on_conflict != "error":
             check_conflict(on_conflict)
         if id is not None and (type(id) is not str or not id):
@@ -126,7 +121,7 @@ class Registry(Verbs):
         call: Call,
         tags: Iterable[str],
     ) -> list[Job]:
-        """Put many jobs in, all of them or none. Raises as `add` does, with the index of the wrong job."""
+        """Add all jobs or none. Raises as `add` does, with the index of the wrong job."""
         check_conflict(on_conflict)
         self._check(policy, task)
         given = listed(jobs)
@@ -157,7 +152,7 @@ class Registry(Verbs):
             raise
 
     def call_of(self, func: Callable[..., Any], inline: bool) -> Call:  # noqa: FBT001 - for every job that is added
-        """Return how a function is called, quickly: many jobs have the same one. Raises InvalidJob."""
+        """Remember the last function's call: many jobs have the same. Raises InvalidJob."""
         known, call = self._called
         if known is not func or inline or call is None:
             call = call_of(func, inline=inline)
@@ -165,7 +160,6 @@ class Registry(Verbs):
         return call
 
     def _check_args(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise InvalidJob for arguments that the function would refuse."""
         if func is self._known and not kwargs and len(args) == self._takes:  # nearly always, when many jobs are added
             return
         check_args(func, args, kwargs)
@@ -187,7 +181,7 @@ class Registry(Verbs):
         tags: Iterable[str],
         unchanged: Unchanged,
     ) -> Drafts:
-        """Make and plan the jobs that would be added or changed. This changes nothing."""
+        """Make and plan jobs, and change nothing."""
         reader = Reader(tags)
         histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
         drafts, last = Drafts(), None
@@ -225,7 +219,6 @@ class Registry(Verbs):
         return drafts
 
     def _refuse_conflicts(self, drafts: Drafts, on_conflict: OnConflict) -> None:
-        """Raise what `add` would raise for one of the drafts, before any is added."""
         if self._by_id.keys().isdisjoint(drafts.by_id):
             return
         for index, (id, job) in enumerate(drafts.by_id.items()):
@@ -237,7 +230,7 @@ class Registry(Verbs):
                 refuse(index, exc)
 
     def _put_all(self, drafts: Drafts, start: Start, on_conflict: OnConflict) -> list[Job]:
-        """Put in the drafts that can be put in. Return the jobs that have the ids from now on."""
+        """Return the jobs that now have the ids."""
         jobs = list(drafts.by_id.values())
         if not jobs:
             return jobs
@@ -268,7 +261,6 @@ class Registry(Verbs):
             self._core.journal.remember(job, row)
 
     def _plans(self, schedule: Schedule, start: Start) -> Callable[[str], Plan]:
-        """Return a function from the id of a job with that schedule to its plan."""
         with self._lock:
             return self._planners.first_of_each(schedule, start) or partial(self._plan, schedule, start)
 
@@ -291,7 +283,7 @@ class Registry(Verbs):
         start: Start,
         on_conflict: OnConflict,
     ) -> Job:
-        """Put in a stored job, or a job whose id `present` has. Return the job that has the id from now on."""
+        """Put in a job that is stored or replaces `present`. Return the job that now has the id."""
         if present is not None and on_conflict == "update":
             refuse_switch(present, job)
             self.updates.ask_to_renew(present, job, None if planned_alike(present, job, start) else first)
@@ -320,9 +312,8 @@ class Registry(Verbs):
             self._see_whose(job, first, start)
 
     def _see_whose(self, job: Job, first: FirstStart, start: Start) -> None:
-        """Begin a new job here if it is ours now. Otherwise send its node the requested start.
-
-        A start that may pass before that node reads the job is sent, too.
+        """Begin a job that is ours now. Else send its node the start, if that was requested or may pass before the job
+        is read.
         """
         is_elsewhere = self._jobs.is_elsewhere(job)
         if job.is_elsewhere and not is_elsewhere:
@@ -345,7 +336,7 @@ class Registry(Verbs):
             self._core.journal.ask(job, Act.BEGIN)
 
     def begin_early(self, most: int) -> bool:
-        """Let up to `most` jobs begin that waited for the store. False: there are no more."""
+        """Begin jobs that waited for the store. False: there are no more."""
         return self.early.begin(most, self._begin_early)
 
     def _begin_early(self, early: EarlyJob) -> None:
@@ -373,7 +364,6 @@ class Registry(Verbs):
             raise
 
     def _leave(self, job: Job) -> None:
-        """Mark a new job that another node has."""
         job.is_elsewhere = True
         job.held_by = self._pausing.pauses.covering(job.tags)
         job.settle_pause()

@@ -1,4 +1,4 @@
-"""One run of every job, with all its subtasks: `Scheduler.run_once` waits for it."""
+"""One run of every job, for `Scheduler.run_once`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .._values import (
 
 
 class RunOnce:
-    """Waits for one run of each of some jobs, which have been started. `call_soon`: calls after the present turn.
+    """Waits for one run of each started job. It always ends: a job without another attempt is left out.
 
-    The wait always ends: a job that has no run or attempt left is not waited for.
+    `call_soon`: calls after the present turn.
     """
 
     def __init__(self, jobs: Iterable[Job], listeners: Listeners, call_soon: Callable[..., None]) -> None:
@@ -35,7 +35,6 @@ class RunOnce:
         self._end_listening = listeners.add(self._listen)
 
     async def wait(self) -> None:
-        """Return when all have ended, or when `give_up` was called."""
         self._look()
         try:
             await self._done.wait()
@@ -43,7 +42,6 @@ class RunOnce:
             self._end_listening()
 
     def give_up(self) -> None:
-        """Let `wait` return now."""
         self._done.set()
 
     def _listen(self, event: Event) -> None:
@@ -79,5 +77,4 @@ class RunOnce:
 
 
 def _may_end(job: Job) -> bool:
-    """Return whether a run of the job goes on, or another attempt will come."""
     return not job.is_removed and bool(job.runs or job.backlog or (job.again is not None and not job.is_paused))

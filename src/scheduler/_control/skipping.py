@@ -1,4 +1,4 @@
-"""Skipping: leave out the next start of a job, or take back a start that was set by hand. On the loop."""
+"""Leave out a job's next start, or take back a start set by hand. On the loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._starts import SKIPPED
 
 
 def skip(core: Core, job: Job) -> None:
-    """Leave out the job's next regular start, and record it. A schedule that fails parks the job."""
+    """A failing schedule parks the job."""
     try:
         due_us = core.starts.skip(job)
     except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
@@ -20,7 +20,7 @@ def skip(core: Core, job: Job) -> None:
 
 
 def supersede(core: Core, job: Job) -> None:
-    """Return the job to the start that its schedule gives. A schedule that fails parks the job."""
+    """A failing schedule parks the job."""
     try:
         core.starts.supersede(job)
     except Exception as exc:  # noqa: BLE001 - as above

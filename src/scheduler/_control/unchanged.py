@@ -1,7 +1,6 @@
-"""Jobs that are added again with on_conflict="update" and have not changed: they are recognized at a glance.
+"""Quick recognition of unchanged jobs that are added again with on_conflict="update".
 
-A service may add all its jobs every minute, and hardly any of them has changed. An unchanged job is not made, planned,
-stored or compared: nothing touches it.
+A service may add all its jobs every minute. Unchanged jobs are not made, planned, stored or compared.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .conflict import OnConflict
 
 
 class Unchanged:
-    """Finds the jobs of one call that have not changed. Any thread. The caller checks again under the lock."""
+    """The unchanged jobs of one call. Any thread; the caller checks again under the lock."""
 
     def __init__(  # noqa: PLR0917 - what all jobs of a call have in common
         self,
@@ -38,7 +37,6 @@ class Unchanged:
         self._policy, self._like_policy = policy, policy
         self._schedule: Schedule | None = None
         self._like_schedule: Schedule | None = None
-        """The last schedule that was given, and an equal one of a job: many jobs have both."""
 
     def find(  # noqa: PLR0917 - as a Job takes them
         self,
@@ -49,7 +47,7 @@ class Unchanged:
         name: str | None,
         tags: frozenset[str],
     ) -> Job | None:
-        """Return the job of that id if it has not changed, and no other change waits for it."""
+        """Return the job if it is unchanged and no change waits."""
         if not self._is_sought or (job := self._by_id.get(id)) is None:
             return None
         if job.task != self._task or job.name != name or job.tags != tags or job.call is not self._call:
@@ -76,7 +74,7 @@ class Unchanged:
         return True
 
     def _calls(self, job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Return whether the job makes the same call. Values that cannot be compared are not equal."""
+        """Values that cannot be compared differ."""
         try:
             if job.func is not self._func and job.func != self._func:
                 return False

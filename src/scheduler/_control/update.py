@@ -1,7 +1,6 @@
-"""Changes of jobs: `Job.update`, and adding with on_conflict="update".
+"""Changes of jobs: `Job.update`, and on_conflict="update".
 
-The calling thread checks a change as a whole, against the job as it will be after all changes before. The loop applies
-it to the job as it is at that moment.
+The calling thread checks a change against the job after all earlier changes. The loop applies it to the job as it is.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ _DEFINITION: Final = _CALL | {"inline", "tags", "name", "start"}
 
 
 Change = Callable[[Definition], Definition]
-"""A function from a definition to the changed one. Raises InvalidJob."""
+"""A change of a job's definition. Raises InvalidJob."""
 
 
 def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
-    """Return the job with these changes. Options that they do not name stay. Raises InvalidJob."""
+    """Return the definition with these changes. Raises InvalidJob."""
     unknown = sorted(set(changes) - set(OPTIONS) - _DEFINITION)
     if unknown:
         msg = f"update has no {unknown[0]!r}; it has schedule, {', '.join(sorted({*OPTIONS, *_DEFINITION}))}"
@@ -74,21 +73,16 @@ def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
 
 
 def settled(value: Any) -> Any:
-    """Return a tuple in place of an iterator, so that it can be read twice."""
+    """Return a tuple for an iterator, which cannot be read twice."""
     return tuple(value) if isinstance(value, Iterator) else value
 
 
 def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the changes of a stored job, with a copy of its arguments.
-
-    The job is called with what is stored, even if the caller changes what it gave.
-    """
+    """Copy arguments, which the caller may change later."""
     return {name: copied(value) if name in {"args", "kwargs"} else value for name, value in changes.items()}
 
 
 class Updates:
-    """The changes of one scheduler's jobs."""
-
     def __init__(self, core: Core, planners: Planners, *, lateness: Lateness, tasks: Tasks, early: Early) -> None:
         self._core = core
         self._lock = core.jobs.lock
@@ -97,13 +91,12 @@ class Updates:
         self._tasks = tasks
         self._early = early
         self._asked: dict[Job, list[Change]] = {}
-        """Changes that are not yet applied, by job, in their order."""
 
     # -- in the calling thread
     # ---------------------------------------------------------------------------------------------
 
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
-        """Change the job as `Job.update` says, which also says what is raised."""
+        """See `Job.update`."""
         if job.unfit is not None:
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
             raise InvalidJob(msg)
@@ -133,13 +126,13 @@ class Updates:
             self._early.ask(job, self._apply, job, change, first, new_task)
 
     def is_asked(self, job: Job) -> bool:
-        """Return whether a change of the job is not yet applied. Any thread."""
+        """Return whether a change waits. Any thread."""
         return job in self._asked
 
     def ask_to_renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
-        """Change the job into `source`, which was added under its id. `first`: its next start. None: it stays.
+        """Change the job into `source`, added under its id. `first`: its next start; None: unchanged.
 
-        Call it with the lock of the list of jobs held, and `begin_to_renew` without it afterwards.
+        Hold the lock of the job list, and call `begin_to_renew` without it afterwards.
         """
         change: Change = lambda _: source.definition  # noqa: E731 - its identity tells it from others
         is_here, is_early = self._core.loop.is_here, self._early.holds(job)
@@ -150,14 +143,10 @@ class Updates:
             self._early.renewals.put(job, partial(self._renew, job, change, source, first))
 
     def begin_to_renew(self) -> None:
-        """Apply the renewals that other threads have requested."""
         self._early.renewals.begin()
 
     def _foreseen(self, job: Job, change: Change, *, is_here: bool) -> Definition:
-        """Return the job as it will be when all changes are applied.
-
-        `is_here`: this change is applied at once, before the changes that wait for the loop.
-        """
+        """Return the job after all changes. `is_here`: this one comes first."""
         definition = job.definition
         asked = self._asked.get(job, ())
         for each in (change, *asked) if is_here else (*asked, change):
@@ -169,7 +158,6 @@ class Updates:
         asked.insert(0 if is_here else len(asked), change)
 
     def _forget(self, job: Job, change: Change) -> None:
-        """Forget a change that is about to be applied."""
         with self._lock:
             asked = self._asked[job]
             asked.remove(change)
@@ -177,21 +165,18 @@ class Updates:
                 del self._asked[job]
 
     def first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
-        """Return when a job with that schedule would start for the first time. Raises InvalidJob if never."""
+        """Raises InvalidJob if there is none."""
         with self._lock:
             return FirstStart(*self._planners.first(schedule, key, start))
 
     def first_start_known(self, schedule: Schedule, key: str) -> FirstStart:
-        """Return the bound schedule for a job whose next start is known already."""
+        """Return the bound schedule, without a next start."""
         with self._lock:
             bound, planner = self._planners.planner_of(schedule, key)
         return FirstStart(bound, planner, at_once=False, due_us=None)
 
     def dated_start(self, job: Job) -> datetime | None:
-        """Return the first start that was given as a datetime, if it has not come.
-
-        No new schedule brings it forward.
-        """
+        """Return the future first start given as a datetime. No new schedule brings it forward."""
         has_run = job.statistics().runs
         if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None
@@ -200,7 +185,7 @@ class Updates:
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
     def _apply(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
-        """Change the job as it is now. `task`: the name of its new function in the store. None: it keeps its own."""
+        """`task`: the stored name of a new function."""
         self._forget(job, change)
         if job.is_removed:
             return
@@ -210,7 +195,7 @@ class Updates:
         self.fill(job, definition, first)
 
     def _apply_later(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
-        """Apply a change when the caller is gone: a refusal is logged."""
+        """A refusal is logged: the caller is gone."""
         try:
             self._apply(job, change, first, task)
         except InvalidJob as exc:  # the stored row has changed since the check
@@ -230,9 +215,7 @@ class Updates:
             self.fill(job, definition, first)
 
     def fill(self, job: Job, definition: Definition, first: FirstStart | None, *, stored: bool = False) -> None:
-        """Give the job this definition. `first`: its next start. None: that stays. `stored`: its row has the change
-        already.
-        """
+        """`first`: the next start; None: unchanged. `stored`: the job's row has the change."""
         core = self._core
         count_what_runs(job)
         with self._lock:

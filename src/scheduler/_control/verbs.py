@@ -1,4 +1,4 @@
-"""The verbs of jobs, and verbs that pause many at once. Callers are in any thread; the loop does the work."""
+"""The verbs of jobs and scopes. Any thread calls them; the loop does the work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STOPPED: Final = LifecycleState.STOPPED  # looked up once, because a member of 
 
 
 class Verbs(Resident):
-    """The verbs of one scheduler's jobs. `has_store`: added jobs wait until the store has been read."""
+    """`has_store`: added jobs wait until the store has been read."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         self._core = core
@@ -40,11 +40,11 @@ class Verbs(Resident):
         self.early = Early(core, core.jobs, is_waiting=has_store)
         self.updates = Updates(core, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
         self._open: set[AskedRun] = set()
-        """Runs that were asked for, and have no answer yet."""
+        """Requested runs without an answer."""
         self._bind_to_process("Scheduler", "_jobs")
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
-        """Refuse all verbs in a forked child. So do the runs that were asked for, which end in the parent."""
+        """Refuse verbs and requested runs in a forked child: the runs end in the parent."""
         for asked in self._open:
             asked.leave(left)
         super()._leave_behind(left, keep)
@@ -52,11 +52,10 @@ class Verbs(Resident):
     # -- of one job ----------------------------------------------------------------------------------------------------
 
     def tick(self, job: Job) -> None:
-        """Start the job, which is due. On the loop."""
+        """Start the due job. On the loop."""
         self._core.turn.tick(job)
 
     def remove(self, job: Job) -> None:
-        """Take the job out, and its row with it."""
         if job.is_removed:
             return
         is_known = job.task is not None and not self.early.holds(job)
@@ -65,7 +64,7 @@ class Verbs(Resident):
             self._core.loop.call(self._delete_row, job)
 
     def drop(self, job: Job) -> None:
-        """Take the job out, here only: its row, if it has one, is gone already."""
+        """Remove the job here: its row is gone."""
         self._discard(job)
         self._queue.disarm(job)
         self._core.loop.call(self._dismiss, job)
@@ -73,7 +72,6 @@ class Verbs(Resident):
             self.tell(JobRemoved(job.id))
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
-        """Pause the job until it is resumed, or until `until`."""
         refuse_if_removed(job)
         reason, until = reason_of(reason), self._until(until)
         if job.task is not None and job.unfit is None:
@@ -81,7 +79,6 @@ class Verbs(Resident):
         self.early.ask(job, self._core.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
-        """End the job's own pause."""
         refuse_if_removed(job)
         self.early.ask(job, self._resume, job)
 
@@ -91,7 +88,6 @@ class Verbs(Resident):
         self._core.pausing.enable(job)
 
     def run_now(self, job: Job) -> AskedRun:
-        """Run the job once, next to its ticks."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
         asked = AskedRun(job.id, self._open, self._lifecycle)
@@ -105,7 +101,7 @@ class Verbs(Resident):
             self._core.runs.start_now(job, asked)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
-        """Let `at` be the job's next start. For a stored job this works while runs end after `stop`, too."""
+        """For a stored job this works while runs end after `stop`, too."""
         at_us = us_of(aware("at", at))
         if job.task is None or self._queue.state is not LifecycleState.RUNNING:
             self.refuse_if_stopped()
@@ -119,39 +115,34 @@ class Verbs(Resident):
             self._core.starts.set_next_start(job, at_us)
 
     def skip(self, job: Job) -> None:
-        """Leave out the job's next regular start."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
         self.early.ask(job, self._skip, job)
 
     def supersede(self, job: Job) -> None:
-        """Return the job to the start that its schedule gives."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
         self.early.ask(job, self._supersede, job)
 
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
-        """Change the job's schedule, or any other part of its definition."""
         refuse_if_removed(job)
         self.updates.update(job, schedule, changes)
 
     def agent(self, job: Job) -> str | None:
-        """Return the name of the node that has the job, in a shared store."""
         return self._jobs.agent_of(job)
 
     def why_with_nobody(self, job: Job) -> str | None:
-        """Return why no node has the job. None: a node has it, or soon will."""
+        """None: a node has the job, or soon will."""
         lacking = self._jobs.lacks(job) if job.is_elsewhere else None
         return None if lacking is None else lack_text(lacking)
 
     def next_start(self, job: Job) -> datetime | None:
-        """Return the job's next start, retries included."""
+        """Retries are included."""
         if job.is_elsewhere:
             return next(iter(self._foreseen(job, 1)), None)
         return next_start(job, self._core.timeline)
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
-        """Return the job's next `count` regular starts."""
         most = count_of("count", count) if count else 0
         return self._foreseen(job, most) if job.is_elsewhere else next_starts(job, self._core.timeline, most)
 
@@ -162,16 +153,15 @@ class Verbs(Resident):
     # -- of many -------------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
-        """Pause all jobs in the scope, and future jobs in it."""
+        """Pause present and future jobs."""
         reason, until = reason_of(reason), self._until(until)
         self._core.loop.call(self._core.pausing.pause_scope, scope, reason, until)
 
     def resume_scope(self, scope: str) -> None:
-        """End the pause of the scope."""
         self._core.loop.call(self._core.pausing.resume_scope, scope)
 
     def answer_all(self) -> None:
-        """Answer all requested runs that are still open: the scheduler has stopped."""
+        """Answer requested runs: the scheduler has stopped."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         while self._open:
             with suppress(KeyError):  # another thread has answered meanwhile
@@ -180,11 +170,10 @@ class Verbs(Resident):
     # -- for both ------------------------------------------------------------------------------------------------------
 
     def tell(self, event: Event) -> None:
-        """Tell the listeners, on the loop."""
         self._core.loop.call(self._listeners.tell, event)
 
     def refuse_if_stopped(self) -> None:
-        """Raise AlreadyStopped after a stop."""
+        """Raises AlreadyStopped."""
         if self._lifecycle.state is _STOPPED:
             failure = self._lifecycle.failure
             why = "" if failure is None else f" because of {error_text(failure)}"
@@ -197,7 +186,7 @@ class Verbs(Resident):
         self._jobs.discard(job)
 
     def _dismiss(self, job: Job) -> None:
-        """Let nothing more of the job start, and end what runs. On the loop."""
+        """On the loop."""
         core = self._core
         if job.slot != OUT:
             self._queue.disarm(job)
@@ -226,7 +215,6 @@ class Verbs(Resident):
             supersede(self._core, job)
 
     def _delete_row(self, job: Job) -> None:
-        """Delete the row of a job that has gone, unless another job has its id now."""
         if self._jobs.find(job.id) is None:
             self._core.journal.delete_row(job)
 
@@ -235,7 +223,6 @@ class Verbs(Resident):
 
 
 def refuse_if_removed(job: Job) -> None:
-    """Raise JobNotFound for a job that has gone."""
     if job.is_removed:
         msg = f"job {job.id!r} has been removed, or its schedule has ended"
         raise JobNotFound(msg)
