@@ -1,7 +1,6 @@
-"""A queue of timers that any thread can fill, and a task group with limits.
+"""Timers that any thread can set, and a task group with limits.
 
-`TimerQueue` calls you when monotonic seconds come. `TaskPool` runs tasks, each when its limits have room. Neither knows
-jobs or calendars.
+`TimerQueue` calls functions at monotonic seconds. `TaskPool` runs tasks when their limits have room.
 """
 
 from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random

@@ -1,4 +1,4 @@
-"""The only source of real time and of randomness. All other code is given a Clock and a Random."""
+"""Real time and randomness. All other code is given a Clock and a Random."""
 
 from __future__ import annotations
 
@@ -12,44 +12,40 @@ import anyio
 from ._wake import Wake, make_wake
 
 Random = Callable[[], float]
-"""Returns another number in [0, 1) at each call."""
+"""Returns a number in [0, 1)."""
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def system_random() -> Random:
-    """Return a source of unpredictable random numbers."""
     return random.SystemRandom().random
 
 
 def seeded_random(seed: int) -> Random:
-    """Return a source of random numbers that are the same for the same seed."""
     return random.Random(seed).random  # noqa: S311 - no secret depends on it
 
 
 def boottime() -> float:
-    """Return seconds that count while the machine sleeps, too, where it tells. For leases."""
+    """Return seconds that count machine sleep, given CLOCK_BOOTTIME. For leases."""
     return time.clock_gettime(_CLOCK)
 
 
 class Clock(Protocol):
-    """A clock is what a queue, a pool and a scheduler know of time: SystemClock, or testing.ManualClock in tests.
+    """What a queue, a pool and a scheduler know of time: SystemClock, or testing.ManualClock in tests.
 
-    A clock that wakes its waits when it is set may say so with a true `announces_steps`. Others are checked now and
-    then.
+    A true `announces_steps`: setting the clock wakes its waits. Other clocks are polled.
     """
 
     def monotonic(self) -> float:
-        """Return seconds since some fixed moment. They never go back, and stand still while the machine sleeps."""
+        """Seconds since a fixed moment. They never go back, and stop while the machine sleeps."""
 
     def wall(self) -> float:
-        """Return seconds since 1970 in UTC, as the machine believes. They may jump either way."""
+        """Seconds since 1970 in UTC, as the machine believes. They may jump."""
 
     def make_wake(self) -> Wake:
-        """Make a wait that counts this clock's monotonic seconds, for the event loop of this thread."""
+        """Make a wait in monotonic seconds, for this thread's event loop."""
 
-    async def sleep(self, seconds: float) -> None:
-        """Return after `seconds` of this clock."""
+    async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:

@@ -1,13 +1,13 @@
-"""Errors of the timer queue, all below one base."""
+"""The errors of this package."""
 
 
 class TimerQueueError(Exception):
-    """The base of every error that this package raises on purpose."""
+    """The base of this package's errors."""
 
 
 class LifecycleError(TimerQueueError, RuntimeError):
-    """Something was started twice, used after it had stopped, or used in a fork of its process."""
+    """Started twice, used after it had stopped, or used in a fork of its process."""
 
 
 class UnknownLimit(TimerQueueError, LookupError):
-    """Work needs a limit that the pool does not have. Give it in `limits=`, or correct the name."""
+    """The pool lacks a limit that work needs: add it to `limits=`, or correct the name."""

@@ -1,8 +1,7 @@
 """Forks: an object works only in the process that made it.
 
-A forked child has copies of all objects of its parent, and one thread. No loop runs there, a missing thread may hold a
-lock, and connections are shared with the parent. So each part of a copy is replaced by a LeftBehind, which raises.
-Nothing is checked while no fork happens.
+A forked child copies its parent's objects, but one thread: no loop runs there, a lock may be held for ever, and
+connections are shared. So a LeftBehind, which raises, replaces each part of a copy.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ RECIPE: Final = (
 
 
 class LeftBehind:
-    """A part of the parent's object, as a forked child sees it: any use raises `error`, a LifecycleError.
+    """A part of the parent's object in a forked child: any use raises `error`, a LifecycleError.
 
-    `kept`: the real parts, so that none is closed in the child.
+    `kept` holds the real parts, lest the child close them.
     """
 
     def __init__(self, what: str, process: int, error: type[LifecycleError], kept: dict[str, Any]) -> None:
@@ -34,21 +33,20 @@ class LeftBehind:
         self._kept = kept
 
     def refuse(self, *_args: object, **_options: object) -> NoReturn:
-        """Raise the error."""
         raise self._error(self._message)
 
     __getattr__ = __call__ = __enter__ = __exit__ = __len__ = __iter__ = __contains__ = refuse
 
 
 class Resident:
-    """The base of objects for one process: call `_bind_to_process` in that process."""
+    """Base of objects for one process. Call `_bind_to_process` there."""
 
     def _bind_to_process(self, what: str, *keep: str, error: type[LifecycleError] = LifecycleError) -> None:
-        """Make copies in forked children raise `error`. `what`: its name for people. `keep`: parts that stay."""
+        """Make copies in forked children raise `error`. `what`: the object's name. `keep`: parts that stay."""
         _residents[self] = (what, keep, error)
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
-        """Become a copy that refuses and has nothing to close. Called in a forked child."""
+        """In a forked child: refuse every use, and have nothing to close."""
         vars(self).update(dict.fromkeys(vars(self).keys() - keep, left))
         if hasattr(type(self), "close"):
             vars(self)["close"] = _nothing
@@ -58,8 +56,7 @@ class Resident:
         raise LifecycleError(msg)
 
 
-def _nothing() -> None:
-    """Close nothing: it is the parent's."""
+def _nothing() -> None: ...
 
 
 _residents: WeakKeyDictionary[Resident, tuple[str, tuple[str, ...], type[LifecycleError]]] = WeakKeyDictionary()

@@ -1,10 +1,10 @@
-"""Which builds of Python this library runs on."""
+"""The supported builds of Python."""
 
 import sys
 
 
 def check_build(version: str = sys.version) -> None:
-    """Raise ImportError if `version`, as `sys.version` has it, is that of a free-threaded build."""
+    """Raise ImportError if `version` (as in `sys.version`) names a free-threaded build."""
     if "free-threading build" in version:
         number, *_ = version.split()
         msg = (

@@ -1,8 +1,7 @@
-"""Which functions are known to wait for nothing.
+"""Which functions are trusted to wait for nothing.
 
-Work that waits needs a task of its own from its first line on. Work that never waits can be driven by hand, for a tenth
-of the price. No one can tell beforehand which of the two a call will be, but functions have habits. After enough calls
-in a row without a wait, a function is trusted not to wait. Each time the trust was wrong, it needs twice the calls.
+Work that waits needs its own task from the first line. Work that never waits can be driven by hand, at a tenth of the
+cost. Enough calls in a row without a wait earn trust; each breach doubles how many are enough.
 """
 
 from __future__ import annotations
@@ -10,17 +9,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 TRIALS: Final = 8
-"""Calls in a row without a wait that make a function quiet, until it waits once more."""
+"""Calls in a row without a wait that make a function quiet."""
 
 LONGEST_TRIAL: Final = 2**16
-"""The most that TRIALS grows to after repeated mistakes."""
 
 MOST: Final = 10_000
-"""Functions whose habits are known. Above that all are forgotten, so that none is kept for ever."""
+"""Functions remembered; above it all are forgotten, so that none is kept for ever."""
 
 
 class Habit:
-    """The habit of one function. `is_quiet`: its next call is trusted to wait for nothing."""
+    """`is_quiet`: the function's next call is trusted to wait for nothing."""
 
     __slots__ = ("code", "is_quiet", "quiet_calls", "trials")
 
@@ -28,7 +26,7 @@ class Habit:
         self.code = code
         self.is_quiet = False
         self.quiet_calls = 0
-        """In a row. -1: the last call was not quiet, so the next one is not watched."""
+        """In a row. -1: the last call waited, so the next is not watched."""
         self.trials = TRIALS
 
     def kept_quiet(self) -> None:
@@ -43,18 +41,17 @@ class Habit:
 
 
 UNKNOWN: Final = Habit(None)
-"""The habit of a function that is not watched: never quiet."""
 
 
 class Habits:
-    """The habits of all functions. If not `are_trusted`, any call may wait."""
+    """Unless `are_trusted`, any call may wait."""
 
     def __init__(self) -> None:
         self.are_trusted = True
         self._known: dict[int, Habit] = {}
 
     def of(self, func: Any) -> Habit:
-        """Return the habit of a function. Functions with the same code share it; a wrapper has its function's."""
+        """Functions with the same code share a habit; a wrapper has its function's."""
         if not self.are_trusted or func is None:
             return UNKNOWN
         try:

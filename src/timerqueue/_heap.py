@@ -1,15 +1,14 @@
-"""TimerHeap: entries in the order of their due times. Pure: callers say what time it is.
+"""TimerHeap: entries in order of due times. Pure: callers pass the time.
 
-A heap of 100,000 single entries costs about 4 us per entry to empty, nearly all of it cache misses. So this heap holds
-*slots*. A slot gathers the entries of a sixteenth of a second, unsorted; only the slots' numbers are in a `heapq`. When
-its time has come, C code sorts a slot once and appends it to the list of opened entries. Everything due is one slice of
-that list's front. An entry pushed for an open slot is inserted into the list.
+Emptying a heap of 100,000 single entries costs about 4 us each, nearly all cache misses. So this heap holds unsorted
+*slots*, each a sixteenth of a second, and heaps only their numbers. When a slot is due, C code sorts it once into the
+opened list, whose front slice is due. A push into an open slot inserts there.
 
-Three rules keep the heap correct. tests/timerqueue/test_heap.py holds each:
-- An entry's due time never changes while the opened list refers to the entry, because the list is ordered by it.
-- Sorting is stable and insertion goes after equals. So entries due at the same instant keep the order of their pushes.
-- Cancelling removes an entry that is quickly found: in a small slot, or near the end of a sorted one, as timeouts are.
-  Any other cancelled entry is only marked. Marks are dropped when the slot opens or when they outnumber live entries.
+Three rules, each held by tests/timerqueue/test_heap.py:
+- An entry's due time never changes while the opened list refers to it.
+- Sorting is stable and insertion goes after equals, so ties keep the order of pushes.
+- Cancelling removes an entry only where it is quickly found, else marks it. Marks go when the slot opens, or when they
+  outnumber live entries.
 """
 
 from __future__ import annotations
@@ -21,26 +20,24 @@ from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 SLOT_WIDTH: Final = 0.0625
-"""Seconds. Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls no task.
-"""
+"""Seconds. Wide, so that idle jobs share slots; narrow, so that sorting 100,000 entries a second stalls no task."""
 
 SMALL: Final = 64
-"""A cancelled entry is searched for in a closed slot of at most this many entries."""
+"""Largest closed slot searched for a cancelled entry."""
 
 NEAR: Final = 2_048
-"""At most this many entries move up when one is removed."""
 
 # Values of `Entry.slot` other than the number of a slot.
 OUT: Final = float("-inf")
-"""Not in a heap: never pushed, cancelled, or fired already."""
+"""Never pushed, cancelled, or fired."""
 GHOST: Final = float("inf")
-"""Cancelled while open: the opened list still refers to the entry."""
+"""Cancelled, but still in the opened list."""
 
 _due_of = attrgetter("due")
 
 
 class Entry:
-    """An entry can be in one TimerHeap at a time. `due` is in seconds, and only the heap writes it."""
+    """In at most one TimerHeap, which alone writes `due` (seconds)."""
 
     __slots__ = ("due", "slot")
 
@@ -50,21 +47,19 @@ class Entry:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a heap holds the entry."""
         return self.slot != OUT and self.slot != GHOST  # noqa: PLR1714 - twice as fast, on every timer
 
 
 _NOBODY: Final[Any] = Entry()
-"""Stands for no entry in a slot."""
 
 E = TypeVar("E", bound=Entry)
 
 
 class TimerHeap(Generic[E]):
-    """A heap of entries by due time; ties keep the order of their pushes. Not safe for threads.
+    """Entries by due time; ties keep the order of pushes. Not thread-safe.
 
-    push is O(1) for a future slot and O(log n) for an open one, cancel is O(1), pop_due is O(log n) and a slice.
-    Sorting adds O(log n) per entry, in C.
+    push: O(1) for a future slot, O(log n) for an open one. cancel: O(1). pop_due: O(log n) and a slice. Sorting adds
+    O(log n) per entry, in C.
     """
 
     def __init__(self, slot_width: float = SLOT_WIDTH) -> None:
@@ -80,7 +75,7 @@ class TimerHeap(Generic[E]):
         return self._live
 
     def push(self, entry: E, due: float) -> None:
-        """Add `entry`, due at `due` seconds. Raises ValueError if it waits already: `reschedule` moves it."""
+        """Add `entry`. Raises ValueError if it waits already: use `reschedule`."""
         if entry.slot != OUT:
             if entry.slot != GHOST:
                 msg = f"{entry!r} is waiting already: reschedule it"
@@ -99,7 +94,6 @@ class TimerHeap(Generic[E]):
             heappush(self._numbers, number)
 
     def push_all(self, entries: Sequence[E], dues: Sequence[float]) -> None:
-        """Push many entries, most of them without a call for each."""
         width, slots, known, slot = self._width, self._slots, OUT, None
         for entry, due in zip(entries, dues, strict=True):
             number = due // width
@@ -116,7 +110,6 @@ class TimerHeap(Generic[E]):
         self._live += len(entries)
 
     def cancel(self, entry: E) -> bool:
-        """Remove `entry`. False if it was not waiting."""
         number = entry.slot
         if number in (OUT, GHOST):
             return False
@@ -132,14 +125,14 @@ class TimerHeap(Generic[E]):
         return True
 
     def reschedule(self, entry: E, due: float) -> bool:
-        """Move a waiting entry to `due`, after the entries already due then. False if it was not waiting."""
+        """Move to `due`, after entries due then. False if it was not waiting."""
         if not self.cancel(entry):
             return False
         self.push(entry, due)
         return True
 
     def pop_due(self, now: float, at_most: int | None = None) -> list[E]:
-        """Remove and return the entries with `due <= now`, earliest first, at most `at_most`; the others stay."""
+        """Remove and return up to `at_most` entries with `due <= now`, earliest first."""
         while self._numbers and self._numbers[0] * self._width <= now:
             self._open_next_slot()
         batch: list[E] = []
@@ -151,7 +144,7 @@ class TimerHeap(Generic[E]):
         return batch
 
     def next_due(self) -> float | None:
-        """Return a time before which no entry is due; None if the heap is empty. After a cancel it may be too early."""
+        """A time before which no entry is due (after a cancel perhaps too early); None if empty."""
         self._drop_leading_ghosts()
         if self._opened:
             return self._opened[0].due
@@ -164,7 +157,6 @@ class TimerHeap(Generic[E]):
         return min(entries, key=_due_of).due if entries else number * self._width
 
     def _cut_due(self, now: float, at_most: int | None) -> list[E]:
-        """Cut the due entries from the front of the opened list, cancelled ones included."""
         opened = self._opened
         if not opened or opened[0].due > now:
             return []
@@ -207,7 +199,7 @@ class TimerHeap(Generic[E]):
         self._opened += entries
 
     def _without_marks(self, entries: list[E], number: float) -> list[E]:
-        """Drop cancelled and moved entries. An entry that came back counts from its last push."""
+        """Drop cancelled and moved entries. One pushed again counts from its last push."""
         if len(entries) == 1:  # most slots, when entries are few or intervals long
             if entries[0].slot == number:
                 return entries
@@ -227,7 +219,7 @@ class TimerHeap(Generic[E]):
         return True
 
     def _expel(self, entry: E) -> None:
-        """Remove a cancelled entry from the opened list now: its due time is about to change."""
+        """Remove a cancelled entry from the opened list, as its due time will change."""
         index = self._opened.index(entry, bisect_left(self._opened, entry.due, key=_due_of))
         del self._opened[index]
         self._forget_ghost(entry)

@@ -1,4 +1,4 @@
-"""PRE_RUNNING -> RUNNING -> STOPPED: each step is taken once, by exactly one caller."""
+"""PRE_RUNNING -> RUNNING -> STOPPED: exactly one caller takes each step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._forks import LeftBehind, Resident
 
 
 class LifecycleState(enum.Enum):
-    """The state of something that runs once. There is no way back."""
+    """The state of an object that runs once. It never goes back."""
 
     PRE_RUNNING = "pre-running"
     RUNNING = "running"
@@ -19,9 +19,9 @@ class LifecycleState(enum.Enum):
 
 
 class Lifecycle(Resident):
-    """A state that any thread may read, and that only moves forward. In a fork of its process it is STOPPED.
+    """A state that only moves forward, readable by any thread. A forked child sees STOPPED.
 
-    `start` and `stop` compare and set under one lock, so only one of several racing callers wins.
+    `start` and `stop` compare and set under one lock, so one racing caller wins.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,7 +30,7 @@ class Lifecycle(Resident):
         self._state = LifecycleState.PRE_RUNNING
         self._left: LeftBehind | None = None
         self.failure: Exception | None = None
-        """The error that ended it, if one did."""
+        """The error that ended it."""
         self._bind_to_process(name)
 
     @property
@@ -38,13 +38,12 @@ class Lifecycle(Resident):
         return self._state
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - all of it stays
-        """Stop, in a forked child."""
         self._lock = threading.Lock()  # another thread may have held the lock
         self._state = LifecycleState.STOPPED
         self._left = left
 
     def start(self) -> None:
-        """Move to RUNNING. Raises LifecycleError if it runs, has run, or was stopped before it ran."""
+        """Move to RUNNING. Raises LifecycleError if it runs, has run, or was stopped."""
         self.refuse_in_fork()
         if not self._move({LifecycleState.PRE_RUNNING}, LifecycleState.RUNNING):
             msg = f"this {self._name} is {self._state.value} and cannot be started: it runs once, so make a new one"
@@ -55,14 +54,14 @@ class Lifecycle(Resident):
         return self._move({LifecycleState.PRE_RUNNING, LifecycleState.RUNNING}, LifecycleState.STOPPED)
 
     def refuse_if_stopped(self, what: str) -> None:
-        """Raise LifecycleError if it has stopped. `what`: the refused act, for the message."""
+        """Raise LifecycleError if stopped. `what`: the refused act."""
         if self._state is LifecycleState.STOPPED:
             self.refuse_in_fork()
             msg = f"cannot {what}: this {self._name} has stopped"
             raise LifecycleError(msg)
 
     def refuse_in_fork(self) -> None:
-        """Raise LifecycleError in a fork of its process."""
+        """Raise LifecycleError in a forked child."""
         if self._left is not None:
             self._left.refuse()
 

@@ -1,4 +1,4 @@
-"""One limit, the lines of work that wait for its units, and the limit whose units are lent."""
+"""One limit, and its lines of waiting work."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ C = TypeVar("C", bound=Claim)
 
 @frozen
 class LimitStatistics:
-    """The counts of one limit at one moment.
-
-    `size`: math.inf if unlimited. `waiting`: how much work the limit refused when last asked.
-    """
+    """The counts of one limit. `size`: math.inf if unlimited. `waiting`: work refused when last asked."""
 
     size: float
     used: int
@@ -41,7 +38,7 @@ class Limit:
     is_family_member: bool = False
     used: int = 0
     parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
-    """heapq of the lines that found no room here, by the rank of their heads."""
+    """heapq of lines refused here, by their heads' ranks."""
     stranded: list[Line[Any]] = field(factory=list)
     """Lines that need more units than a shrunken limit has. They hold up no other line."""
 
@@ -52,26 +49,22 @@ class Limit:
         return not self.used and self.best_parked() is None and not any(line.queue for line in self.stranded)
 
     def best_parked(self) -> Rank | None:
-        """Return the best rank that waits here, after dropping outdated entries."""
         while self.parked and not self.parked[0][1].stands_at(self, self.parked[0][0]):
             heappop(self.parked)
         return self.parked[0][0] if self.parked else None
 
 
 class Lender(Protocol):
-    """Lends a pool the units of limits that several pools share. Called on the thread of the pool's event loop."""
+    """Lends a pool units of limits shared by several pools. On the pool's event loop."""
 
     def usable(self, name: str) -> int:
-        """Return how many units of that limit may be in use here now."""
+        """How many units this pool may use now."""
 
-    def refused(self, name: str) -> None:
-        """Note that work wants more units of that limit than may be in use."""
+    def refused(self, name: str) -> None: ...
 
 
 @define(eq=False, kw_only=True)
 class LentLimit(Limit):
-    """A shared limit: of its `size`, only the units lent to this pool may be used here."""
-
     name: str
     lender: Lender
 
@@ -86,11 +79,11 @@ class LentLimit(Limit):
 class Line(Generic[C]):
     needs: Needs
     queue: list[tuple[Rank, C]] = field(factory=list)
-    """heapq by rank. Cancelled work stays until it comes to the front."""
+    """heapq by rank. Cancelled work stays until it reaches the front."""
     place: Limit | None = None
-    """Where the line is parked; None: among the open lines."""
+    """Where it is parked. None: open."""
     key: Rank = (math.inf, 0)
-    """The rank under which the line is in its place. An entry of another rank there is outdated."""
+    """Its rank in its place. An entry there with another rank is outdated."""
     refusals: int = 0
     cancelled: int = 0
 
@@ -112,7 +105,6 @@ class Line(Generic[C]):
         return self.queue[0][0] if self.queue else None
 
     def best(self, most: int) -> list[Rank]:
-        """Return the ranks of the first `most` that wait, best first."""
         queue, found = self.queue, list[Rank]()
         next_ones = [(queue[0][0], 0)] if queue else []
         while next_ones and len(found) < most:

@@ -1,13 +1,12 @@
-"""Which work may start: one capacity, named limits, and the lines of work that wait for room.
+"""Which work may start: one capacity, named limits, lines of waiting work.
 
-All or nothing: work takes every unit that it needs, or waits holding none, so nothing can deadlock. Work with the same
-needs waits in one *line*, best rank first. A line whose head could start is *open*. A line refused by a full limit is
-*parked* there until that limit has room, so a full target costs other lines nothing.
+All or nothing: work takes every unit it needs or holds none, so nothing deadlocks. Work with equal needs waits in one
+*line*, best rank first. A line whose head could start is *open*. A line refused by a full limit is *parked* there, and
+costs other lines nothing.
 
-Order within one limit is strict: a parked line with a better rank goes first, even if it needs more units. A line that
-needs several limits could wait for ever, if those are never free together. So after `PATIENCE` refusals it holds a
-reservation: until it starts, no other line may take units of its limits. Only one line at a time holds a reservation,
-and it holds no units, so this cannot deadlock either.
+Within one limit a better-ranked parked line goes first, even if it needs more units. A line with several limits might
+never find them free together. So after `PATIENCE` refusals it reserves them: until it starts, no other line takes their
+units. Only one line reserves at a time, and it holds no units: still no deadlock.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from ._needs import Needs
 from ._plain_line import COMPACT_ABOVE, PlainLine, Rank
 
 PATIENCE: Final = 8
-"""Refusals after which a line reserves what it needs."""
+"""Refusals after which a line reserves its limits."""
 
 
 class Limits(Generic[C]):
-    """The accounts of a pool. They know ranks and units, not tasks or time."""
+    """Knows ranks and units, not tasks or time."""
 
     def __init__(self, capacity: float, limits: Mapping[str, float]) -> None:
         self.capacity = capacity
@@ -40,9 +39,8 @@ class Limits(Generic[C]):
         self._lent: Collection[str] = ()
         self._rest: Collection[str] = ()
         self._begun: set[C] = set()
-        """Work that has begun with units that are paced."""
         self.plain: PlainLine[C] = PlainLine()
-        """The work that needs capacity alone: a cheaper line."""
+        """Work that needs capacity alone."""
         self.waiting = 0
 
     def check(self, needs: Needs) -> None:
@@ -55,7 +53,7 @@ class Limits(Generic[C]):
                 raise ValueError(msg)
 
     def take(self, claim: C) -> bool:
-        """Take all units that the work needs, if it overtakes no other. False: it has to `wait`."""
+        """Take all units needed, unless that overtakes other work. False: call `wait`."""
         if self.used >= self.capacity or self.open_lines or self.plain:
             return False
         if claim.needs:
@@ -70,7 +68,7 @@ class Limits(Generic[C]):
         return True
 
     def wait(self, claim: C, rank: Rank) -> None:
-        """Join a line. `admit` gives the work out when there is room."""
+        """Join a line, from which `admit` gives the work out."""
         self.waiting += 1
         if not claim.needs:
             self.plain.push(rank, claim)
@@ -84,7 +82,7 @@ class Limits(Generic[C]):
             self._look_again(line.needs)
 
     def forget(self, claim: C) -> None:
-        """Drop waiting work that was cancelled (`is_waiting` is False). Others may have room: call `admit` next."""
+        """Drop cancelled work (`is_waiting` is False). Call `admit` next."""
         self.waiting -= 1
         if not claim.needs:
             self.plain.cancelled()
@@ -96,7 +94,7 @@ class Limits(Generic[C]):
         self._head_may_differ(line)
 
     def withdraw(self, claim: C) -> None:
-        """Remove waiting work that may `wait` again, at the cost of a walk along its line."""
+        """Remove waiting work that may `wait` again. Walks along its line."""
         self.waiting -= 1
         if not claim.needs:
             self.plain.remove(claim)
@@ -123,7 +121,7 @@ class Limits(Generic[C]):
             self.rested(needs)
 
     def begins(self, claim: C) -> Needs:
-        """Note that work begins, and return those of its units that `rested` will return, whenever the work ends."""
+        """Return the work's paced units, which only `rested` gives back."""
         resting = tuple(need for need in claim.needs if self.rests(need[0]))
         if resting:
             self._begun.add(claim)
@@ -135,7 +133,7 @@ class Limits(Generic[C]):
         self._look_again(needs)
 
     def admit(self) -> Iterator[C]:
-        """Yield, best first, all waiting work for which there is room, with its units taken."""
+        """Yield, best first, all waiting work that has room, with its units taken."""
         while self.used < self.capacity:
             if self.plain and (not self.open_lines or self.plain.head() < self.open_lines[0][0]):
                 claim = self.next_plain()
@@ -147,7 +145,7 @@ class Limits(Generic[C]):
                 yield claim
 
     def next_plain(self) -> C | None:
-        """Give out the best work that needs capacity alone. None: it was cancelled, or there is none."""
+        """Start the best work that needs capacity alone. None: cancelled, or no such work."""
         claim = self.plain.pop()
         if claim is not None:
             self.waiting -= 1
@@ -155,7 +153,7 @@ class Limits(Generic[C]):
         return claim
 
     def pieces(self) -> int:
-        """Count the pieces of work that wait for room, each piece of a bundle too. Any thread."""
+        """Count waiting work, pieces in bundles too. Any thread."""
         return self.waiting + sum(claim.size - 1 for claim in self.plain.works())
 
     def clear(self) -> list[C]:
@@ -194,7 +192,7 @@ class Limits(Generic[C]):
         return bool(self._rest) and self._of(name) in self._rest
 
     def look_again(self, names: Collection[str]) -> None:
-        """Open the lines whose turn it is, after units of these limits have come. Call `admit` next."""
+        """Units of these limits came: open lines that may go on. Call `admit` next."""
         self._look_again(tuple((name, 1) for name in names))
 
     def used_of(self, name: str) -> int:
@@ -202,9 +200,9 @@ class Limits(Generic[C]):
         return 0 if limit is None else limit.used
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[Rank], int]]:
-        """Yield each line that waits for a lent limit and for no other full one.
+        """Yield lines that wait for a lent limit and for no other full limit.
 
-        Of a line: its needs, the ranks of the first `most` that wait, and how much work it holds, cancelled included.
+        Each with its needs, its first `most` ranks, and how much work it holds, cancelled included.
         """
         for line in self._lines.values():
             place = line.place
@@ -219,7 +217,6 @@ class Limits(Generic[C]):
         return bool(self._lent) and self._of(name) in self._lent
 
     def statistics(self) -> dict[str, LimitStatistics]:
-        """Return the counts by name: of limits that are no family, and of family members in use."""
         named = {
             name: LimitStatistics(size, 0, 0) for name, size in list(self._sizes.items()) if not name.endswith(":*")
         }
@@ -230,7 +227,6 @@ class Limits(Generic[C]):
         return named
 
     def _next_of_lines(self) -> C | None:
-        """Start the head of the best open line. None: it could not start, and the line has moved."""
         key, line = heappop(self.open_lines)
         if not line.stands_at(None, key):
             return None
@@ -333,7 +329,6 @@ class Limits(Generic[C]):
             heappush(place.parked, (key, line))
 
     def _look_again(self, needs: Needs) -> None:
-        """At each of these limits, open the line whose turn it is, if there is room for it."""
         for name, _ in needs:
             limit = self._limits.get(name)
             line = None if limit is None else self._whose_turn(limit)

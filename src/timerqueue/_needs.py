@@ -1,17 +1,17 @@
-"""Needs: how many units of which limits a piece of work takes."""
+"""Needs: the units of limits that a piece of work takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 Needs = tuple[tuple[str, int], ...]
-"""Names of limits with the units needed of each, sorted by name."""
+"""Limits with the units needed of each, sorted by name."""
 
 
 def needs_of(needs: str | Iterable[str] | Mapping[str, int]) -> Needs:
-    """Normalise needs given as one name, several names, or a mapping of names to units.
+    """Normalise one name, several names, or a mapping of names to units.
 
-    Raises TypeError for another type, ValueError for units that are not whole numbers from 1.
+    Raises TypeError for another type, ValueError unless units are whole numbers from 1.
     """
     if not needs:
         return ()

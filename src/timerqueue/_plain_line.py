@@ -1,7 +1,6 @@
-"""The line of work that needs capacity and no named limit: nearly all work.
+"""The line of work that needs no named limit: nearly all work.
 
-Work that comes in the order of its rank, as it does without priorities, is appended to a deque. That costs almost
-nothing. Only work that overtakes goes through a heap.
+Work in order of rank joins a deque, which costs almost nothing. Work that overtakes goes through a heap.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from heapq import heapify, heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
 
 COMPACT_ABOVE: Final = 100
-"""With fewer pieces of cancelled work, compacting a line is not worth the walk."""
+"""Fewer cancelled works are not worth the walk."""
 
 Rank = tuple[float, int]
-"""Smaller goes first. The second part is a sequence number: no two ranks are equal."""
+"""Smaller goes first. The sequence number makes ranks unique."""
 
 
 class Waiting(Protocol):
@@ -27,7 +26,7 @@ W = TypeVar("W", bound=Waiting)
 
 
 class PlainLine(Generic[W]):
-    """Work by rank. Cancelled work (`is_waiting` is False) stays until it comes to the front."""
+    """Cancelled work (`is_waiting` is False) stays until it reaches the front."""
 
     __slots__ = ("_cancelled", "_in_order", "_overtaking")
 
@@ -53,7 +52,7 @@ class PlainLine(Generic[W]):
         return in_order[0][0]
 
     def pop(self) -> W | None:
-        """Remove the best work. None: it was cancelled, or the line is empty."""
+        """Return the best work. None: cancelled, or empty."""
         in_order, overtaking = self._in_order, self._overtaking
         if overtaking and (not in_order or overtaking[0] < in_order[0]):
             work = heappop(overtaking)[1]
@@ -67,7 +66,6 @@ class PlainLine(Generic[W]):
         return None
 
     def cancelled(self) -> None:
-        """Note that work in the line was cancelled; compact the line if most of it was."""
         self._cancelled += 1
         if self._cancelled > COMPACT_ABOVE and self._cancelled * 2 > len(self._in_order) + len(self._overtaking):
             self._in_order = deque(entry for entry in self._in_order if entry[1].is_waiting)
@@ -76,7 +74,7 @@ class PlainLine(Generic[W]):
             self._cancelled = 0
 
     def remove(self, work: W) -> None:
-        """Remove work that may come again, in time proportional to the length of the line."""
+        """Remove work that may come again. Walks along the line."""
         self._in_order = deque(entry for entry in self._in_order if entry[1] is not work)
         self._overtaking = [entry for entry in self._overtaking if entry[1] is not work]
         heapify(self._overtaking)

@@ -1,6 +1,6 @@
 """TaskPool: a task group that runs a limited number of tasks at a time.
 
-Waiting work is an entry in a queue, not a coroutine. _limits.py decides which work starts, _workers.py runs it.
+Waiting work is a queue entry, not a coroutine. _limits.py decides what starts; _workers.py runs it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._workers import Workers
 logger = getLogger(__name__)
 
 AGEING: Final = 10.0
-"""Seconds of waiting that weigh as much as one step of priority."""
+"""Seconds of waiting worth one step of priority."""
 
 
 class _Call(Work):
@@ -63,7 +63,7 @@ class _Call(Work):
 
 @frozen
 class PoolStatistics:
-    """The counts of a pool at one moment. `capacity`: math.inf if unlimited."""
+    """The counts of a pool. `capacity`: math.inf if unlimited."""
 
     capacity: float
     active: int
@@ -73,11 +73,11 @@ class PoolStatistics:
 
 
 class TaskPool(Resident):
-    """A pool runs at most `capacity` pieces of work at a time, and keeps the named limits that they need.
+    """Run at most `capacity` pieces of work at a time, within named limits.
 
-    `limits` maps names to units. A name like "server:*" gives every name that begins with "server:" a limit of its own,
-    made when first needed. Use the pool as an async context manager: leaving it waits for all work. Call it on the
-    thread of its event loop only. (A TimerQueue in front of it takes calls from any thread.)
+    `limits` maps names to units; "server:*" gives each name that begins with "server:" its own limit. Use it as an
+    async context manager: leaving waits for all work. Call it only in its event loop's thread; a TimerQueue in front of
+    it takes calls from any thread.
     """
 
     def __init__(
@@ -115,27 +115,26 @@ class TaskPool(Resident):
 
     @property
     def active(self) -> int:
-        """How many pieces of work hold a unit: they run, or are about to."""
+        """Pieces of work that hold a unit."""
         return self._limits.used
 
     @property
     def capacity(self) -> float:
-        """How many pieces of work may hold a unit at a time; math.inf if unlimited."""
+        """Pieces of work that may hold a unit at a time; math.inf if unlimited."""
         return self._limits.capacity
 
     @property
     def held_up(self) -> int:
-        """How many pieces of work wait for a named limit that is full, whatever the capacity."""
+        """Pieces of work that wait for a full named limit."""
         return self._limits.held_up()
 
     @property
     def workers(self) -> Workers:
-        """The workers that run the work, for a watchdog."""
         return self._workers
 
     @property
     def waiting(self) -> int:
-        """How many pieces of work wait for room."""
+        """Pieces of work that wait for room."""
         return self._limits.pieces()
 
     def start_soon(
@@ -145,10 +144,10 @@ class TaskPool(Resident):
         priority: float = 0,
         needs: str | Iterable[str] | Mapping[str, int] = (),
     ) -> Work:
-        """Run `await func(*args)` as soon as there is room for all its needs. Never blocks.
+        """Run `await func(*args)` as soon as all its needs have room. Never blocks.
 
-        Returns the work, for `cancel`. If it raises, the error is logged and no other work is affected. Raises
-        UnknownLimit or ValueError for needs that can never be met, LifecycleError after the end.
+        Returns the work, for `cancel`. Its error is logged and affects no other work. Raises UnknownLimit or ValueError
+        if its needs can never be met, LifecycleError after the end.
         """
         work = _Call(self._workers, func, args, needs_of(needs), priority, self._clock.monotonic())
         self._limits.check(work.needs)
@@ -156,7 +155,7 @@ class TaskPool(Resident):
         return work
 
     def submit(self, *works: Work) -> None:
-        """Run Work of your own, whose needs have been checked, as `start_soon` does."""
+        """Run your own Work. Call `check` first."""
         self._lifecycle.refuse_if_stopped("start anything")
         limits, ready = self._limits, self._workers.ready
         for work in works:
@@ -173,7 +172,7 @@ class TaskPool(Resident):
         self._workers.call_if_needed()
 
     def _submit_rest(self, bundle: Bundle) -> None:
-        """Place the rest of a bundle that has begun before all work due at the same time."""
+        """Place the rest of a begun bundle before all work due at the same time."""
         bundle.is_waiting = True
         if self._limits.take(bundle):
             ready = self._workers.ready
@@ -187,7 +186,7 @@ class TaskPool(Resident):
                 self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
-        """Open again the work that answered HELD, except what was cancelled since."""
+        """Open again works that answered HELD."""
         workers = self._workers
         for work in works:
             if work in workers.held:
@@ -197,7 +196,7 @@ class TaskPool(Resident):
         workers.call_if_needed()
 
     def step_aside(self, works: Iterable[Work]) -> list[Work]:
-        """Take back the room of work that answered HELD, and return the works that had it. Submit them again later."""
+        """Take back the room of works that answered HELD; return them, to `submit` later."""
         aside = [work for work in works if work in self._workers.held]
         for work in aside:
             self._workers.held.remove(work)
@@ -206,12 +205,12 @@ class TaskPool(Resident):
         return aside
 
     def has_shrunk(self, bundle: Bundle) -> None:
-        """Cancel a waiting bundle whose last piece has been cancelled."""
+        """Cancel a waiting bundle that has no pieces left."""
         if bundle.is_waiting and not len(bundle):
             self.cancel(bundle)
 
     def cancel(self, work: Work) -> None:
-        """Cancel work: drop it if it waits, cancel it where it stands if it runs. Twice is harmless."""
+        """Drop waiting work; cancel running work where it awaits. Repeating is harmless."""
         worker = self._workers.worker_of(work)
         if worker is not None:
             worker.cancel()
@@ -226,10 +225,7 @@ class TaskPool(Resident):
             self._fill()
 
     def ask_anew(self, work: Work, needs: Needs, priority: float) -> bool:
-        """Change the needs, which have been checked, and the priority of waiting work. False: it does not wait.
-
-        The work is ranked again, by its due time and the new priority.
-        """
+        """Change needs (checked) and priority of waiting work, and rank it again. False: not waiting."""
         if not work.is_waiting:
             return False
         self._take_out(work, self._limits.withdraw)
@@ -239,9 +235,9 @@ class TaskPool(Resident):
         return True
 
     def kill(self, work: Work) -> None:
-        """Give up on running work that ignored its cancellation: its units are free at once.
+        """Give up running work that ignored its cancellation: its units are free at once.
 
-        When its coroutine next yields to the loop, it is closed by force. What it does after that is ignored.
+        Its coroutine is closed by force at its next yield; what it does after that is ignored.
         """
         worker = self._workers.worker_of(work)
         if worker is None:
@@ -254,27 +250,26 @@ class TaskPool(Resident):
         self._workers.call_if_needed()
 
     def check(self, needs: Needs) -> None:
-        """Raise UnknownLimit or ValueError for needs that can never be met here."""
+        """Raise UnknownLimit or ValueError if these needs can never be met."""
         self._limits.check(needs)
 
     def resize(self, capacity: float | None = None, limits: Mapping[str, float] | None = None) -> None:
-        """Change the capacity, limits, or both, and add new limits. Running work goes on: a smaller limit drains."""
+        """Change or add limits, or change the capacity. Running work goes on: a smaller limit drains."""
         self.check_sizes(capacity, limits)
         self._limits.resize(capacity, limits or {})
         self._fill()
 
     def lend(self, names: Collection[str], lender: Lender) -> None:
-        """Take the units of these limits, families included, from a lender that shares them among several pools.
+        """Take the units of these limits or families from a lender. Call before the first use.
 
-        A limit's size is then that of all pools together; the lender says how many units may be used here. Call it
-        before the first use.
+        A limit's size is then that of all pools together.
         """
         self._limits.lend(names, lender)
 
     def let_rest(self, names: Collection[str], begins: Callable[[Needs], object]) -> None:
-        """Pace the units of these limits, families included: they stay in use until `rested`, whenever the work ends.
+        """Pace these limits or families: units stay in use until `rested`, whenever the work ends.
 
-        `begins` is called with the units when work begins. Call it before the first use.
+        `begins` gets the units when work begins. Call before the first use.
         """
         self._limits.let_rest(names)
 
@@ -285,35 +280,32 @@ class TaskPool(Resident):
         self._workers.begins = tell
 
     def rested(self, needs: Needs) -> None:
-        """Free these paced units for other work."""
         self._limits.rested(needs)
         self._fill()
 
     def units_came(self, names: Collection[str]) -> None:
-        """Start work that waited for units of these limits, if the lender has more now."""
+        """Start work that waited for these lent limits."""
         self._limits.look_again(names)
         self._fill()
 
     def is_lent(self, name: str) -> bool:
-        """Whether the units of that limit are lent."""
         return self._limits.is_lent(name)
 
     def used_of(self, name: str) -> int:
-        """Count the units of that limit in use here."""
         return self._limits.used_of(name)
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[float], int]]:
-        """Yield each line of work that waits for lent units and for no other limit.
+        """Yield each line of work that waits for lent units and no other limit.
 
-        Of a line: its needs, the ranks of the first `most`, best first, and how much work waits at most. A rank is a
-        due time in seconds, earlier by AGEING for each step of priority.
+        Each with its needs, its first `most` ranks, best first, and at most how much work it holds. A rank is a due
+        time in seconds, earlier by AGEING per step of priority.
         """
         for needs, ranks, count in self._limits.waiting_for_lent(most):
             yield needs, [rank for rank, _ in ranks], count
 
     @staticmethod
     def check_sizes(capacity: float | None = None, limits: Mapping[str, float] | None = None) -> None:
-        """Raise ValueError for a size that is neither a whole number from 1 nor math.inf."""
+        """Raise ValueError unless each size is a whole number from 1 or math.inf."""
         for name, size in {**({} if capacity is None else {"capacity": capacity}), **(limits or {})}.items():
             _check_size(name, size)
 
@@ -329,7 +321,7 @@ class TaskPool(Resident):
         return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._workers.size, limits.statistics())
 
     def _take_out(self, work: Work, of_its_line: Callable[[Work], None]) -> None:
-        """Stop work from waiting. Others may have room: call `_fill` next."""
+        """Stop work from waiting. Call `_fill` next."""
         work.is_waiting = False
         if work in self._workers.ready:
             self._workers.ready.remove(work)

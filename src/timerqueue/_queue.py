@@ -1,8 +1,7 @@
 """TimerQueue: the active object around a TimerHeap.
 
-Any thread may add, move and cancel entries; one loop alone removes due entries and fires them. A lock guards the heap,
-held for one operation. So a caller in another thread learns at once whether its `cancel` came in time. The loop waits
-in one place (`Wake`), until the earliest entry is due. Only an earlier push ends that wait.
+Any thread adds, moves and cancels entries; the loop alone fires them. A lock held for one operation guards the heap, so
+other threads learn at once whether `cancel` came in time. Only an earlier push ends the loop's one wait (`Wake`).
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from ._work import is_async
 logger = getLogger(__name__)
 
 FAR: Final = 1e15
-"""Seconds, thirty million years. Later due times are mistakes: a float no longer tells their milliseconds apart."""
+"""Seconds, thirty million years. Later due times are mistakes: floats there have no milliseconds."""
 
 BATCH: Final = 300
-"""Entries fired before other tasks of the event loop have their turn. Why this number: docs/decisions/0011."""
+"""Entries fired before other tasks have their turn. Why 300: docs/decisions/0011."""
 
 _NEEDS_POOL: Final = "give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
 
@@ -39,17 +38,17 @@ _NOT_RUN: Final = (CoroutineType, GeneratorType, AsyncGeneratorType)
 
 
 class Alarm(Entry):
-    """An entry that acts when it is due. Subclass it and define `fire`."""
+    """An entry that acts when due. Subclass it and define `fire`."""
 
     __slots__ = ()
 
     def fire(self) -> None:
-        """Act. Called on the loop, once for each push. It must be short and must not block."""
+        """Act. On the loop, once per push. Must be short and not block."""
         raise NotImplementedError
 
 
 class Timer(Alarm):
-    """The handle of one pushed call."""
+    """A pushed call."""
 
     __slots__ = ("_queue", "args", "func")
 
@@ -64,9 +63,9 @@ class Timer(Alarm):
         return self._queue.disarm(self)
 
     def reschedule(self, due: float) -> bool:
-        """Move the call to `due` (monotonic seconds). False: it has fired or was cancelled, and nothing changes.
+        """Move the call to `due` (monotonic seconds). False: it had fired or was cancelled. Any thread.
 
-        Any thread. Raises ValueError for a due time that is not finite.
+        Raises ValueError if `due` is not finite.
         """
         return self._queue.rearm(self, due)
 
@@ -76,7 +75,7 @@ class Timer(Alarm):
 
 @frozen
 class QueueStatistics:
-    """Counts of a queue since it was made. `lateness_max`: the longest time from due to fired, in seconds."""
+    """Counts since the queue was made. `lateness_max`: the longest time from due to fired, in seconds."""
 
     waiting: int
     fired: int
@@ -85,13 +84,13 @@ class QueueStatistics:
 
 
 class TimerQueue(Resident):
-    """A queue of timers calls functions when they are due: never early, earliest first, ties in the order pushed.
+    """Call functions when due: never early, earliest first, ties in the order pushed.
 
     Without a pool the loop itself calls each function, so it must be short. With a pool each must be an `async def`,
-    which starts when the pool has room. A function that raises is logged and affects no other.
+    which starts when the pool has room. A function's error is logged and affects no other.
 
-    `fire(batch, now)`, for packages built on the queue, is called on the loop at every turn with the alarms that are
-    due, possibly none. It replaces the calls of `alarm.fire()`.
+    `fire(batch, now)`, for packages built on the queue, replaces `alarm.fire()`. The loop calls it every turn with the
+    due alarms, possibly none.
     """
 
     def __init__(
@@ -119,7 +118,6 @@ class TimerQueue(Resident):
         self._bind_to_process("TimerQueue", "_heap", "_lifecycle")
 
     def __len__(self) -> int:
-        """Count the waiting entries."""
         return len(self._heap)
 
     @property
@@ -127,10 +125,10 @@ class TimerQueue(Resident):
         return self._lifecycle.state
 
     def push(self, due: float, func: Callable[..., Any], *args: Any) -> Timer:
-        """Call `func(*args)` at `due`, in seconds of `clock.monotonic()`; if that is past, now. Any thread.
+        """Call `func(*args)` at `due`, in seconds of `clock.monotonic()`; if past, now. Any thread.
 
-        Raises ValueError for a due time that is not finite, TypeError for a function that this queue cannot call,
-        LifecycleError after `stop`.
+        Raises ValueError if `due` is not finite, TypeError if this queue cannot call `func`, LifecycleError after
+        `stop`.
         """
         if self._pool is None and is_async(func):
             msg = f"{func!r} is an `async def`: {_NEEDS_POOL}"
@@ -140,9 +138,9 @@ class TimerQueue(Resident):
         return timer
 
     def arm(self, alarm: Alarm, due: float) -> None:
-        """Fire an alarm of yours at `due` (monotonic seconds). It must not be waiting already. Any thread.
+        """Fire your own alarm, which must not be waiting, at `due` (monotonic seconds). Any thread.
 
-        Raises ValueError for a due time that is not finite, LifecycleError after `stop`.
+        Raises as `push`.
         """
         _check_due(due)
         with self._lock:
@@ -153,7 +151,7 @@ class TimerQueue(Resident):
             self._call_loop()
 
     def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
-        """Arm many alarms at once, at least one. After `stop` none of them fires."""
+        """Arm alarms, at least one. After `stop` none fires."""
         _check_due(sum(dues) / len(dues))  # a single due time that is not finite makes the sum not finite
         with self._lock:
             if not self._is_stopped:
@@ -162,15 +160,12 @@ class TimerQueue(Resident):
             self._call_loop()
 
     def disarm(self, alarm: Alarm) -> bool:
-        """Remove a waiting alarm. False if it was not waiting. Any thread."""
+        """Remove an alarm. False if it was not waiting. Any thread."""
         with self._lock:
             return self._heap.cancel(alarm)
 
     def rearm(self, alarm: Alarm, due: float) -> bool:
-        """Move a waiting alarm to `due`. False if it was not waiting. Any thread.
-
-        Raises ValueError for a due time that is not finite.
-        """
+        """Move a waiting alarm, as `Timer.reschedule` does."""
         _check_due(due)
         with self._lock:
             moved = not self._is_stopped and self._heap.reschedule(alarm, due)
@@ -179,7 +174,7 @@ class TimerQueue(Resident):
         return moved
 
     async def run(self) -> None:
-        """Fire entries as they become due, until `stop`. A queue runs once: a second call raises LifecycleError."""
+        """Fire due entries until `stop`. Raises LifecycleError the second time."""
         self._lifecycle.start()
         self._wake = self.clock.make_wake()
         self._pace = getattr(self._wake, "pace", 0.0)  # a user's own clock may have no pace
@@ -190,14 +185,14 @@ class TimerQueue(Resident):
             self.stop()
 
     def stop(self) -> None:
-        """Fire nothing more and drop the waiting entries. Any thread, any number of times."""
+        """Drop the waiting entries and fire nothing more. Any thread, any number of times."""
         with self._lock:
             self._is_stopped = True
             self._lifecycle.stop()
         self._call_loop()
 
     def fire_until(self, due: float) -> None:
-        """Fire at once everything due until `due` (monotonic seconds), as a turn would. On the loop."""
+        """Fire entries due until `due` (monotonic seconds). On the loop."""
         while True:
             with self._lock:
                 batch = self._heap.pop_due(due, BATCH)
@@ -222,7 +217,6 @@ class TimerQueue(Resident):
         await self._wait_until(self._fire_due())
 
     def _fire_due(self) -> float | None:
-        """Fire what is due, and return when to look again."""
         self._awaited = -math.inf
         now = self.clock.monotonic()
         with self._lock:
@@ -238,7 +232,7 @@ class TimerQueue(Resident):
         return due
 
     def _count(self, batch: list[Alarm], now: float) -> None:
-        """Count a batch. An entry whose due time was past when it was pushed is not late."""
+        """An entry pushed after its due time is not late."""
         self._fired += len(batch)
         late = now - max(batch[0].due, self._looked)
         self._lateness_max = max(self._lateness_max, late)
@@ -253,9 +247,9 @@ class TimerQueue(Resident):
                 logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
 
     async def _wait_until(self, due: float | None) -> None:
-        """Wait until `due`. After a turn that fired something, wait at least for the pace, so that more becomes due.
+        """Wait until `due`; after a turn that fired, at least for the pace, so that more becomes due.
 
-        Entries that were due already when the loop looked, or were left over, wait for no pace.
+        Entries already due when the loop looked, or left over, skip the pace.
         """
         wake = self._wake
         if wake is None or self._lifecycle.state is not LifecycleState.RUNNING:

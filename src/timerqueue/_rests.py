@@ -1,10 +1,7 @@
-"""Rests: the pace of a limit, whose units are free again some seconds after work has begun with them.
+"""Rests: the pace of a limit. Its units are free some seconds after work began with them.
 
-A limit of n units that rest for a second lets n pieces of work begin in any second, however long each runs. Each begin
-takes a unit, and no other work has that unit before the second is over.
-
-The seconds count from the loop's turn after the begin, when the work has taken its first step. So the first steps of
-two works with one unit are at least that far apart. Lives on the loop.
+With n units that rest a second, n pieces of work begin in any second, however long they run. The seconds count from the
+turn after the work's first step, so first steps with one unit are at least that far apart. Lives on the loop.
 """
 
 from __future__ import annotations
@@ -23,10 +20,7 @@ LONG_AGO: Final = 0.0
 
 
 class Rests:
-    """Units of a pool that rest. `seconds`: for how long, by the names of limits, families included.
-
-    `push`: calls a function at an instant of `monotonic`.
-    """
+    """`seconds`: how long units rest, by limit or family. `push` calls a function at an instant of `monotonic`."""
 
     def __init__(
         self,
@@ -46,16 +40,16 @@ class Rests:
             pool.let_rest(self.seconds, self._begins)
 
     def tell(self, rested: Callable[[], object]) -> None:
-        """Call `rested` whenever units are free again. Call it once."""
+        """Call `rested` whenever units are free again. Call once."""
         self._rested = rested
 
     def seconds_of(self, name: str) -> float:
-        """Return how long a unit of that limit rests. 0: not at all."""
+        """0: they do not rest."""
         family = f"{name.partition(':')[0]}:*"
         return max(self.seconds.get(name, self.seconds.get(family, 0.0)), self._longer.get(name, 0.0))
 
     def lengthen(self, name: str, seconds: float) -> None:
-        """Set how long units of that limit rest elsewhere. The longer of that time and ours holds."""
+        """Set how long that limit's units rest elsewhere. The longer rest holds."""
         self._longer.pop(name, None)
         if seconds > self.seconds_of(name):
             self._longer[name] = seconds

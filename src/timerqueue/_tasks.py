@@ -1,8 +1,7 @@
-"""Tasks of the event loop: how one is made for a worker, cancelled, and tidied.
+"""Tasks of the event loop: how they are made, cancelled and tidied.
 
-On asyncio they are plain tasks outside of any group. Each is cancelled once, as by `task.cancel()`, and not again at
-each `await`; anyio's shields hold all the same. On trio they are tasks of the pool's nursery, each in a cancel scope of
-its own.
+On asyncio they are plain tasks outside any group, each cancelled once as by `task.cancel()`; anyio's shields still
+hold. On trio they are tasks of the pool's nursery, each in its own cancel scope.
 """
 
 from __future__ import annotations
@@ -28,32 +27,28 @@ if TYPE_CHECKING:
 logger = getLogger(__name__)
 
 SERVING: Final = "timerqueue worker"
-"""The name of a task that drives ready work by hand."""
 
 _LEFT_OPEN: Final = "work has left a cancel scope open: it is closed"
 
 Traces = tuple[int, int, str]
-"""Shows whether work has used its task: the counts of weak and strong references to it, and its name."""
+"""Shows whether work used its task: weak and strong reference counts, and name."""
 
 
 class Tasks(Protocol):
-    """Tasks, where event loops differ."""
-
     begins_elsewhere: bool
-    """Whether a new task can begin while another runs. Else waiting work begins in the serving task, before all else.
-    """
+    """Whether a new task can begin while another runs. If not, waiting work begins first in the serving task."""
 
     def serve(self, worker: Worker, context: Context) -> None:
         """Step the worker soon, in this context."""
 
     def begin(self, worker: Worker, context: Context, name: str) -> None:
-        """Step the worker now, in a task of its own and in this context."""
+        """Step the worker now, in its own task."""
 
     def are_made_elsewhere(self) -> bool:
-        """Whether a task factory wants to see every task made."""
+        """Whether a task factory must see every task made."""
 
     def adopt(self, worker: Worker) -> Callable[[], int]:
-        """Note that the present task is the worker's. Returns a function that counts its cancellations."""
+        """Give it the present task. Returns a function that counts its cancellations."""
 
     def traces(self, worker: Worker) -> Traces: ...
 
@@ -62,22 +57,22 @@ class Tasks(Protocol):
     def rename(self, worker: Worker, name: str) -> None: ...
 
     def settle(self, worker: Worker, name: str) -> None:
-        """Note a first wait: from now on the task is its work's, as far as that is still possible."""
+        """First wait: the task is now its work's, as far as still possible."""
 
     def cancel(self, worker: Worker) -> None:
-        """Cancel once; inside a shield, when it next waits outside."""
+        """Cancel once; if shielded, at the next wait outside the shield."""
 
     def kill(self, worker: Worker) -> None:
-        """Wake the task, so that it is ended by force."""
+        """Wake the task, to be ended by force."""
 
     def is_cut_off(self) -> bool:
         """Whether the present task is being cancelled from outside."""
 
     def tidy(self, worker: Worker) -> None:
-        """Close what work that has ended left open in the present task."""
+        """Close what ended work left open in the present task."""
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:
-        """Whether the task ends with this error too. The work has been told of it already."""
+        """Whether the task ends with this error too, which the work knows."""
 
 
 def tasks_of(group: TaskGroup) -> Tasks:
@@ -89,7 +84,7 @@ def tasks_of(group: TaskGroup) -> Tasks:
 
 
 class AsyncioTasks:
-    """Plain tasks. They begin at once, before the present task goes on, as eager tasks of Python 3.12 do."""
+    """Plain tasks that begin at once, like eager tasks."""
 
     begins_elsewhere = True
 
@@ -98,12 +93,12 @@ class AsyncioTasks:
 
         self._loop = loop
         self._scopes: Any = _task_states
-        """Where anyio keeps the innermost `cancel_scope` of each task. It offers no other way to see them."""
+        """anyio's innermost `cancel_scope` of each task: no public way shows them."""
         self._are_eager = sys.version_info >= (3, 12)
         self._eager_factory = getattr(asyncio, "eager_task_factory", None)
         self._made_elsewhere = False
         self._referrers = 1 if sys.version_info < (3, 14) else 0
-        """Weak references to a task unknown to anyio: asyncio's set of all tasks."""
+        """Weak references to any task: asyncio's set of all tasks."""
 
     def serve(self, worker: Worker, context: Context) -> None:
         worker.task = asyncio.Task(worker, loop=self._loop, name=SERVING, context=context)
@@ -124,7 +119,7 @@ class AsyncioTasks:
             del worker, context, task  # an exception may hold this frame
 
     def _as(self, task: asyncio.Task[Any], context: Context | None, func: Callable[[], None]) -> None:
-        """Call a function as if this task did. What does that is documented, for extensions of asyncio."""
+        """Call a function as this task, by calls documented for extensions of asyncio."""
         loop, present = self._loop, asyncio.current_task()
         if present is not None:
             asyncio.tasks._leave_task(loop, present)  # noqa: SLF001
@@ -175,7 +170,7 @@ class AsyncioTasks:
         self._loop.call_soon(self._force, worker)
 
     def _force(self, worker: Worker) -> None:
-        """Force a task that may not have woken: the object that it awaits may ignore cancellations too."""
+        """Force a task that may not have woken: what it awaits may ignore cancellations too."""
         if not worker.is_over:
             context = None if worker.context is not None or worker.work is None else worker.work.context
             self._as(worker.task, context, worker.force)
@@ -213,7 +208,7 @@ class AsyncioTasks:
 
 
 class TrioTasks:
-    """Tasks of the pool's nursery. Trio steps new ones in random order, so there is never more than one new one."""
+    """Tasks of the pool's nursery, one new at a time: trio steps new ones in random order."""
 
     begins_elsewhere = False
 
@@ -257,7 +252,7 @@ class TrioTasks:
         return anyio.current_effective_deadline() == float("-inf")
 
     def tidy(self, worker: Worker) -> None:
-        """Do nothing: trio closes scopes itself, and `_close_nurseries` closes nurseries."""
+        """Trio closes scopes itself; `_close_nurseries` closes nurseries."""
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:  # noqa: ARG002
         return issubclass(type(error), (KeyboardInterrupt, anyio.get_cancelled_exc_class()))
@@ -281,7 +276,7 @@ async def _in_a_scope(worker: Worker) -> None:
 
 
 async def _close_nurseries() -> None:
-    """End what the present task has left open: trio would end all other tasks for it."""
+    """End the nurseries that the present task left open: trio would end all other tasks."""
     for nursery in reversed(_current_trio_task().child_nurseries):
         logger.warning("work has left a task group open: what runs in it is cancelled")
         nursery.cancel_scope.cancel()
@@ -296,7 +291,7 @@ def _current_trio_task() -> trio.lowlevel.Task:
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Mark the error as seen, so that asyncio does not log it again: the work has it."""
+    """Mark the error as seen, so that asyncio does not log it again."""
     task.exception()
 
 

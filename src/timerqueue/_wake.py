@@ -1,7 +1,7 @@
-"""The one wait of a loop, until a time or a call. Also what other threads can see of the loop.
+"""The one wait of a loop, and what other threads see of the loop.
 
-Only this file and _tasks.py know which event loop runs. The wait is armed on every wake-up, and asyncio's `call_later`
-with a bare future costs a fifth of anyio's `Event` inside `move_on_after`.
+Only this file and _tasks.py know which event loop runs. The wait is armed at every wake-up; asyncio's `call_later` with
+a bare future costs a fifth of anyio's `Event` inside `move_on_after`.
 """
 
 from __future__ import annotations
@@ -23,35 +23,33 @@ if TYPE_CHECKING:
     import trio
 
 WHOLE_MILLISECOND: Final = 0.001
-"""Some event loops (uvloop) count whole milliseconds and may fire early. A wait is rounded up, or the loop would spin.
-"""
+"""Some loops (uvloop) count whole milliseconds and may fire early. Waits are rounded up, or the loop would spin."""
 
 
 PACE: Final = 0.0005
-"""Seconds: the shortest time from one look at the timers to the next.
+"""Seconds between two looks at the timers, at least.
 
-Idle event loops wait for whole milliseconds anyway. A busy loop would come back for every few timers, at the cost of
-half a processor. (40,000 runs a second cost 22 us each without this pace, and 15 us with it.)
+Idle loops wait whole milliseconds anyway. A busy loop would come back for every few timers. At 40,000 runs a second,
+each costs 22 us without the pace, 15 us with it.
 """
 
 _ASLEEP: Final = {
     ("selectors", "asyncio.base_events"),
     *((f"trio._core._io_{os}", "trio._core._run") for os in ("epoll", "kqueue", "windows")),
 }
-"""The modules of the innermost two frames of a loop that waits for something to happen."""
 
 
 class Wake(Protocol):
-    """A wait of one task that any thread may end."""
+    """A task's wait that any thread may end."""
 
     pace: float
-    """Seconds within which it is not worth coming back: entries due within them are looked at together."""
+    """Seconds: entries due within them are looked at together."""
 
     async def wait(self, seconds: float | None) -> None:
         """Return after `seconds` (None: never), or at once when `set` was or is called."""
 
     def set(self) -> None:
-        """End the wait, or the next one if there is none now. Any thread."""
+        """End the wait, or else the next one. Any thread."""
 
 
 def make_wake() -> Wake:
@@ -63,8 +61,6 @@ def make_wake() -> Wake:
 
 
 class AsyncioWake:
-    """A bare future and at most one timer handle."""
-
     pace = PACE
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -103,8 +99,6 @@ class AsyncioWake:
 
 
 class TrioWake:
-    """A wait made of anyio's parts, for trio."""
-
     pace = PACE
 
     def __init__(self) -> None:
@@ -130,9 +124,9 @@ class TrioWake:
 
 @contextmanager
 def others_watched() -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells, after each turn of the event loop, whether all other tasks are idle.
+    """Yield a function that tells, after a turn of the loop, whether all other tasks are idle.
 
-    It returns False if the loop does not show that (uvloop). Other threads do not count.
+    False if the loop hides that (uvloop). Other threads do not count.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -146,7 +140,6 @@ def others_watched() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _trio_watched() -> Iterator[Callable[[], bool]]:
-    """Count the tasks that have a turn in each round. Within a round, trio's order is random."""
     from trio.lowlevel import add_instrument, remove_instrument  # noqa: PLC0415 - it may not be installed
 
     rounds = _Rounds()
@@ -158,7 +151,7 @@ def _trio_watched() -> Iterator[Callable[[], bool]]:
 
 
 class _Rounds:
-    """An instrument of trio: how many tasks had a turn in the `last` round, and in this one so far."""
+    """A trio instrument: how many tasks had a turn in the `last` round, and in this one. Order in a round is random."""
 
     def __init__(self) -> None:
         self.last = self._now = math.inf  # the round in which it begins is not counted
@@ -171,9 +164,9 @@ class _Rounds:
 
 
 class Pulse:
-    """A pulse shows a watchdog whether an event loop moves, and in whose code it is. Make it in the loop's thread.
+    """Shows a watchdog whether a loop moves, and in whose code. Make it in the loop's thread.
 
-    Making an idle loop answer costs a wake-up, so ask `is_asleep` first.
+    An idle loop's answer costs a wake-up, so ask `is_asleep` first.
     """
 
     def __init__(self) -> None:
@@ -187,11 +180,11 @@ class Pulse:
             self._call = token.run_sync_soon
         self._trio: dict[str, Any] = {} if self._asyncio is not None else _of_trio()
         self.beats = 0
-        """How often the loop has come round to answer."""
+        """Answers of the loop."""
         self._asked = 0
 
     def ask(self) -> None:
-        """Ask the loop for one more beat, unless it still owes one."""
+        """Ask the loop for one more beat, unless it owes one."""
         if self._asked == self.beats:
             self._asked += 1
             with suppress(RuntimeError):  # the loop has closed
@@ -201,16 +194,16 @@ class Pulse:
         self.beats += 1
 
     def frame(self) -> FrameType | None:
-        """Return the present frame of the loop's thread. Do not keep the frame: it keeps alive what it holds."""
+        """The loop's present frame. Do not keep it: it keeps alive what it holds."""
         return sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to another thread's stack
 
     def is_asleep(self) -> bool:
-        """Whether the loop waits for something to happen. Always False if it hides its frames (uvloop): then `ask`."""
+        """Whether the loop waits. Always False if it hides its frames (uvloop): then `ask`."""
         frame = self.frame()
         return frame is None or (_module(frame), _module(frame.f_back)) in _ASLEEP
 
     def context(self) -> Context | None:
-        """Return the context of the task or callback that the loop is in, as far as the backend shows it."""
+        """Return the context of the present task or callback, if the backend shows it."""
         if self._asyncio is None:
             return getattr(self._trio.get("task"), "context", None)
         frame = self.frame()
@@ -225,7 +218,7 @@ class Pulse:
 def _of_trio() -> dict[str, Any]:
     """Return what trio keeps for this thread, such as the present `task`.
 
-    Its frames would tell too. But before Python 3.13 a frame that was inspected keeps what was seen, and trio's live
+    Its frames would tell too. But before Python 3.13 an inspected frame keeps what was seen, and trio's frames live
     long.
     """
     kept = getattr(sys.modules.get("trio._core._run"), "GLOBAL_RUN_CONTEXT", None)

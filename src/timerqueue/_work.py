@@ -1,7 +1,4 @@
-"""Work is what a pool runs: one piece, or a bundle of small pieces that share a unit.
-
-`Runner` is what work may ask of its worker, `Host` what a bundle sees of all workers.
-"""
+"""Work is what a pool runs: one piece, or a bundle of small pieces that share a unit."""
 
 from __future__ import annotations
 
@@ -17,20 +14,19 @@ from ._needs import Needs
 
 
 class Held:
-    """The type of HELD. HELD is its only value."""
+    """The type of HELD."""
 
     __slots__ = ()
 
 
 HELD: Final = Held()
-"""`Work.open` returns HELD if the work has room but cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
+"""Returned by `Work.open` if the work cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
 
 
 class Runner:
-    """A worker, as its work sees it.
+    """A worker, as its work sees it. `cancelling()` counts all cancellations of its task.
 
-    `is_cancelled`: it must cancel its work, and begins no other. `is_killed`: it must end its work by force.
-    `cancelling()` counts the cancellations of its task, by any caller.
+    `is_cancelled`: it must cancel its work and begin no other. `is_killed`: it must end its work by force.
     """
 
     __slots__ = ("cancelling", "is_cancelled", "is_killed")
@@ -40,31 +36,29 @@ class Runner:
     is_killed: bool
 
     def cancel(self) -> None:
-        """Cancel its work, where that stands. Twice is harmless."""
+        """Cancel its work where it awaits. Repeating is harmless."""
         raise NotImplementedError
 
     def kill(self) -> None:
-        """End its work by force, without waiting for that."""
+        """End its work by force, without waiting for the end."""
         raise NotImplementedError
 
 
 class Work:
-    """A piece of work: what runs, what it needs, and how it ranks. Subclass it to be told how it went.
+    """A piece of work. Subclass it to learn how it ended.
 
-    `due` (monotonic seconds) and `priority` give its rank among waiting work: one step of priority outweighs AGEING
-    seconds.
+    `due` (monotonic seconds) and `priority` rank waiting work: one step of priority outweighs AGEING seconds.
     """
 
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
 
     size = 1
-    """How many pieces of work this counts as while it waits."""
+    """Pieces it counts as while it waits."""
     func: Callable[..., Any] | None = None
-    """The function that it calls. If that is known never to wait, it needs no task of its own. None: not known."""
+    """The function it calls, if known. If that never waits, it needs no task of its own."""
 
     @property
     def name(self) -> str:
-        """The name of its task."""
         return type(self).__name__ if self.func is None else _name_of(self.func)
 
     def __init__(
@@ -80,41 +74,39 @@ class Work:
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         """Begin at `now` (monotonic seconds), in the work's own context.
 
-        Return the coroutine to drive, None if everything is done already, or HELD to be opened again later.
+        Return the coroutine to drive, None if all is done, or HELD to be opened again.
         """
         raise NotImplementedError
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
-        """Note the end: what the coroutine returned, or what it or `open` raised. Must not raise."""
+        """Note the coroutine's result, or the error from it or `open`. Must not raise."""
 
     def drop(self) -> None:
-        """Note that the work was cancelled before it began. `open` and `close` are not called."""
+        """Cancelled before it began: `open` and `close` are not called."""
 
 
 class Host:
     """The workers of a pool, as a bundle sees them."""
 
     monotonic: Callable[[], float]
-    """Seconds of the pool's clock."""
     context: Context
-    """Work without a context of its own begins in a copy of this one."""
+    """Work that has no context begins in a copy of this one."""
     habits: Habits
     current: Work | None
-    """The work whose code runs at this moment. For a watchdog in another thread."""
+    """The work whose code runs now. For a watchdog in another thread."""
     steps: int
-    """How often work has taken a step. It tells a watchdog one long step from many short ones."""
+    """Steps taken by work: tells a watchdog one long step from many short ones."""
 
     @property
     def begins_elsewhere(self) -> bool:
-        """Whether work that may wait can begin although the present task has run other work."""
+        """Whether work that may wait can begin in a task that has run other work."""
         raise NotImplementedError
 
 
 class Detached(NamedTuple):
-    """A piece that has left its bundle, because it waits for something, or its end needs attention.
+    """A piece that left its bundle, because it waits or its end needs attention.
 
-    `context`: the copy that it runs in. `running`: its coroutine, if any. `is_new`: it has not begun, and needs a task
-    of its own. `is_waiting`: it has yielded `yielded`. Otherwise it has ended.
+    `is_new`: it has not begun, and needs its own task. `is_waiting`: it has yielded `yielded`. Otherwise it has ended.
     """
 
     work: Work
@@ -128,19 +120,18 @@ class Detached(NamedTuple):
 
 
 class Bundle(Work):
-    """Many small pieces of work in one. They need no limit.
+    """Many small pieces of work in one, without limits.
 
-    They run one after another in one worker and share one unit. A piece that has to wait keeps the unit; the rest asks
-    for another.
+    They run in turn in one worker and share one unit. A piece that waits keeps the unit; the rest asks for another.
     """
 
     __slots__ = ()
 
     steps_back = False
-    """Whether the rest goes behind the subtasks of the piece that has just begun."""
+    """Whether the rest goes behind the subtasks of the piece just begun."""
 
     def __len__(self) -> int:
-        """Count the pieces that have not begun."""
+        """Pieces that have not begun."""
         raise NotImplementedError
 
     @property
@@ -148,7 +139,7 @@ class Bundle(Work):
         return len(self)
 
     def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:
-        """Run what is left until `until` (monotonic seconds). Return the first piece that needs the worker."""
+        """Run until `until` (monotonic seconds). Return the first piece that needs the worker."""
         raise NotImplementedError
 
 
@@ -157,7 +148,7 @@ def _name_of(func: Callable[..., Any]) -> str:
 
 
 def is_async(func: object) -> bool:
-    """Whether calling `func` makes a coroutine: an `async def`, a partial of one, or a class with such a `__call__`."""
+    """Whether calling `func` makes a coroutine: an `async def`, a partial of one, or an async `__call__`."""
     while isinstance(func, partial):
         func = func.func
     if isinstance(func, FunctionType | MethodType):  # the usual ones

@@ -1,12 +1,11 @@
 """A worker: what one task of the event loop does, step by step.
 
-The loop steps a worker as it would step a coroutine. Its name, code, frame and awaited object are those of the user's
-coroutine. There are two kinds:
-- A worker made for one piece of work that may wait. The task is that work's from its first line to its last (`begin`).
-- A worker made for whatever is ready (`Workers.serve`). It drives works by hand, one after another, and ends. Work that
-  waits unexpectedly keeps the worker (`keep`), and the task ends with that work.
+The loop steps a worker like a coroutine; its name, code, frame and awaited object are the user's. Two kinds:
+- For one work that may wait (`begin`): the task is that work's from first line to last.
+- To serve what is ready (`Workers.serve`): it drives works by hand for one slice. Work that waits unexpectedly keeps
+  the worker (`keep`), and the task ends with it.
 
-So two works that wait never share a task, and no task outlives a slice of time except for its own work.
+So two waiting works never share a task.
 """
 
 from __future__ import annotations
@@ -22,47 +21,40 @@ from ._work import Runner, Work
 logger = getLogger(__name__)
 
 FORCE: Final = 10
-"""How often killed work is told to end before its coroutine is abandoned."""
+"""Times killed work is told to end before its coroutine is abandoned."""
 
 
 class Owner(Protocol):
-    """The owner of a worker, as the worker sees it."""
-
     current: Work | None
     steps: int
 
-    def serve(self, worker: Worker) -> Any:
-        """Run what is ready. Returns what kept work waits for, if the worker has kept some."""
+    def serve(self, worker: Worker) -> Any: ...
 
     def adopted(self, worker: Worker) -> Any:
-        """Note that the worker's task has begun. Returns what `left_alone` compares with."""
+        """The worker's task has begun. Returns the state that `left_alone` compares."""
 
-    def left_alone(self, worker: Worker, before: Any) -> bool:
-        """Whether the task looks as it did when `adopted` returned `before`."""
+    def left_alone(self, worker: Worker, before: Any) -> bool: ...
 
-    def settle(self, worker: Worker) -> None:
-        """Note the first wait, outside the work's own context."""
+    def settle(self, worker: Worker) -> None: ...
 
-    def cancel(self, worker: Worker) -> None:
-        """Cancel the work that the worker runs."""
+    def cancel(self, worker: Worker) -> None: ...
 
-    def kill(self, worker: Worker) -> None:
-        """End by force the work that the worker runs."""
+    def kill(self, worker: Worker) -> None: ...
 
     def deliver(self, worker: Worker) -> None:
-        """Deliver a cancellation to a worker that is about to wait."""
+        """Cancel a worker that is about to wait."""
 
     def ended(self, worker: Worker, work: Work, value: Any, error: BaseException | None) -> bool:
-        """Note the end of the work. True: the task must end with the error too."""
+        """True: the task must end with the error too."""
 
     def gone(self, worker: Worker) -> None:
-        """Note that a worker was thrown out before it began."""
+        """The worker was thrown out before it began."""
 
 
 class Worker(Runner):
-    """A worker steps one coroutine, or serves: it runs what is ready.
+    """Steps one coroutine, or serves: runs what is ready.
 
-    `task`: its task of the event loop, once begun. `owes_cancel`: it was cancelled inside a shield and has not left it.
+    `owes_cancel`: cancelled inside a shield that it has not left.
     """
 
     __slots__ = (
@@ -90,18 +82,15 @@ class Worker(Runner):
         self.work = work
         self.running = running
         self.habit = habit
-        """The habit of the work's function, until the work's first step is done."""
+        """Its function's habit, until the first step is done."""
         self.context: Context | None = None
-        """The work's context, if it differs from the task's."""
         self.task: Any = None
         self.scope: Any = None
-        """On trio: the scope that cancels it."""
         self.cancelling: Callable[[], int] = never
-        """Counts the cancellations of its task, by any caller, for work that it drives by hand."""
         self.ahead: tuple[Any, BaseException | None] | None = None
-        """The result of the first step, until the loop learns that it has been taken."""
+        """The first step's result, until the loop learns of that step."""
         self.is_fresh = True
-        """It has driven nothing by hand yet."""
+        """It has driven nothing by hand."""
         self.is_cancelled = False
         self.is_killed = False
         self.is_over = False
@@ -114,7 +103,6 @@ class Worker(Runner):
         self.owner.kill(self)
 
     def keep(self, work: Work, running: Coroutine[Any, Any, Any], context: Context) -> None:
-        """Go on with this work, which waits, and end with it."""
         self.work, self.running, self.context = work, running, context
 
     def advance(self) -> None:
@@ -184,14 +172,14 @@ class Worker(Runner):
         return _drive(self)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the coroutine: its name, frame, code, awaited object."""
+        """Return the coroutine's attribute, such as its frame."""
         running = self.running
         if running is None:
             raise AttributeError(name)
         return getattr(running, name)
 
     def force(self) -> None:
-        """End the work here and now, between two of its steps."""
+        """End the work now, between two of its steps."""
         running, work, attempts = self.running, self.work, 0
         if running is None or work is None:
             return
@@ -265,12 +253,11 @@ def _no() -> bool:
 
 
 def never() -> int:
-    """Count nothing."""
     return 0
 
 
 def _drive(worker: Worker) -> Generator[Any, Any, Any]:
-    """Await all of a worker, for a loop that steps only coroutines."""
+    """Await a worker, for a loop that steps only coroutines."""
     step: Callable[[Any], Any] = worker.send
     sent: Any = None
     while True:
@@ -290,7 +277,7 @@ def _drive(worker: Worker) -> Generator[Any, Any, Any]:
 def _keep_for_ever(running: Coroutine[Any, Any, Any]) -> None:
     """Keep the coroutine from being finalized, even at the end of the process.
 
-    Python would close it then, and work that answers every exception with another try would do that for ever.
+    Finalizing closes it, and work that answers every exception with another try would never end.
     """
     import ctypes  # noqa: PLC0415 - almost never needed
 

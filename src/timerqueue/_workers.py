@@ -1,13 +1,11 @@
-"""The workers of a pool: they run what is ready.
+"""The workers of a pool run what is ready.
 
-A task for each piece of work costs more than most work does, a cancel scope far more. So work known to wait for nothing
-(_habits.py) is driven by hand. A worker calls the coroutine's `send` itself, one work after another, for a slice of
-time, each in a context of its own. All other work gets a task of its own, which behaves as any task of the event loop
-does (_worker.py, _tasks.py).
+A task for each piece of work costs more than most work does, a cancel scope far more. So a worker drives trusted work
+(_habits.py) by hand, work after work, for a slice of time, each in its own context. All other work gets an ordinary
+task of its own (_worker.py, _tasks.py).
 
-- Work that waits unexpectedly keeps its worker: no work waits in a task in which another has waited.
-- The workers alone hold the coroutines, so work that ignores its cancellation can be ended by force.
-- A worker serves once and ends, so whatever work leaves at its task is gone after a slice.
+Only workers hold the coroutines, so they can end by force work that ignores its cancellation. A worker serves once, so
+what work leaves at its task is gone after a slice.
 """
 
 from __future__ import annotations
@@ -29,18 +27,13 @@ from ._worker import Worker, never
 logger = getLogger(__name__)
 
 CALLED_AT_ONCE: Final = 8
-"""Workers called together where each can begin only one piece that waits."""
 
 SLICE: Final = 0.005
-"""Seconds for which one worker runs works in a row before other tasks of the event loop have their turn."""
+"""Seconds for which a worker runs before other tasks have their turn."""
 
 
 class Workers(Host):
-    """The workers of a pool.
-
-    `release` is called with work that has ended, and takes back its units. `submit_rest` is called with a bundle whose
-    unit went to one of its pieces.
-    """
+    """`release` takes back the units of ended work. `submit_rest` gets a bundle whose unit went to a piece of it."""
 
     def __init__(
         self, monotonic: Callable[[], float], release: Callable[[Work], None], submit_rest: Callable[[Bundle], None]
@@ -49,21 +42,20 @@ class Workers(Host):
         self._release = release
         self._submit_rest = submit_rest
         self.begins: Callable[[Work], None] | None = None
-        """Called with work that needs units, when it begins. None: not called."""
+        """Called with work that needs units, when it begins."""
         self.habits = Habits()
         self.context = Context()
         self._tasks: Tasks | None = None
         self._workers: set[Worker] = set()
         self._awake = 0
-        """Workers that will look at `ready` by themselves."""
+        """Workers that will look at `ready`."""
         self.ready: deque[Work] = deque()
         self.held: set[Work] = set()
-        """Work that has room and may not begin yet."""
         self.current = None
         self._serving: Worker | None = None
-        """The worker that runs a bundle, whose pieces do not know it."""
+        """Runs a bundle, whose pieces do not know it."""
         self._ending: Worker | None = None
-        """The worker whose work is just being closed after an error."""
+        """Its work is being closed after an error."""
         self.steps = 0
         self.is_cut_off = False
         """Everything is being cancelled from outside."""
@@ -71,7 +63,6 @@ class Workers(Host):
 
     @property
     def size(self) -> int:
-        """How many tasks there are."""
         return len(self._workers)
 
     def begin(self, group: TaskGroup) -> None:
@@ -97,7 +88,6 @@ class Workers(Host):
         return self._serving if work.worker is None and work is self.current else work.worker
 
     def call_if_needed(self) -> None:
-        """Make sure that a worker will look at what is ready."""
         if not self._awake and self.ready and self._tasks is not None and not self.is_cut_off:
             for _ in range(1 if self._tasks.begins_elsewhere else min(self._pieces(), CALLED_AT_ONCE)):
                 self._awake += 1
@@ -125,10 +115,9 @@ class Workers(Host):
         self._tasks.cancel(worker)
 
     def is_cancellation(self, error: BaseException) -> bool:
-        """Whether `error` is the cancellation of the work that is just being closed.
+        """Whether `error` is the cancellation of the work being closed.
 
-        Work may raise such an exception without being cancelled (asyncio: by awaiting a cancelled future). Then it has
-        failed.
+        Uncancelled work may raise it too (asyncio: by awaiting a cancelled future); then it has failed.
         """
         return self._is_cancelled(error) and (
             self.is_cut_off or (self._ending is not None and self._ending.is_cancelled)
@@ -137,7 +126,6 @@ class Workers(Host):
     # -- what workers ask for ------------------------------------------------------------------------------------------
 
     def serve(self, worker: Worker) -> Any:
-        """Run what is ready, by hand, for a slice of time. Returns what kept work waits for."""
         assert self._tasks is not None
         tasks, ready, monotonic = self._tasks, self.ready, self.monotonic
         cancelling = worker.cancelling = tasks.adopt(worker)
@@ -210,7 +198,6 @@ class Workers(Host):
     # -- their steps ---------------------------------------------------------------------------------------------------
 
     def _run(self, work: Work, worker: Worker, now: float) -> Detached | None:
-        """Begin the work, and run it to its end if its function is quiet. None: nothing is left to do."""
         work.is_waiting = False
         work.worker = worker
         self.current = work
@@ -245,7 +232,7 @@ class Workers(Host):
         return None
 
     def _run_bundle(self, bundle: Bundle, worker: Worker, until: float) -> Detached | None:
-        """Run a bundle for this slice. A piece that leaves it keeps the unit; the rest asks for another."""
+        """A piece that leaves the bundle keeps the unit; the rest asks for another."""
         bundle.is_waiting = False
         self._serving = worker
         detached = bundle.run_on(self, worker, until)
@@ -265,7 +252,6 @@ class Workers(Host):
             del detached, bundle
 
     def _begin(self, worker: Worker, work: Work, context: Context, running: Coroutine[Any, Any, Any]) -> None:
-        """Begin work in a task of its own: a new one, or the worker's, if that is unused."""
         assert self._tasks is not None
         self.current = None
         habit = self.habits.of(work.func)
@@ -286,7 +272,6 @@ class Workers(Host):
             del work, context, running, worker
 
     def _keep(self, worker: Worker, detached: Detached) -> Any:
-        """Keep work that waits unexpectedly in this worker. Other workers go on with what is ready."""
         assert self._tasks is not None
         work = detached.work
         assert detached.running is not None

@@ -23,20 +23,19 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 class ManualClock:
     """A clock for tests. It stands still until you move it or, with `autojump`, until all tasks are idle.
 
-    The wall clock begins at `start`. `monotonic` begins at 1,000, so that you notice if you mix them up. With
-    `autojump=True` waiting takes no real time: when `is_idle()` is true (by default always), time jumps to the end of
-    the next wait. Use the clock in the thread of one event loop.
+    The wall clock begins at `start`, `monotonic` at 1,000, so that mixing them up shows. With `autojump=True` waiting
+    takes no real time: when `is_idle()` (always, by default), time jumps to the end of the next wait. Use it in one
+    event loop's thread.
     """
 
     announces_steps = True
-    """`step` wakes every wait, so a scheduler need not check whether the clock was set."""
+    """`step` wakes every wait, so a scheduler need not poll the clock."""
 
     def __init__(self, start: datetime = START, *, autojump: bool = False) -> None:
         self._monotonic = 1_000.0
         self._wall_ahead = start.timestamp() - self._monotonic
         self._sleepers: list[tuple[float, int, anyio.Event]] = []
         self._contexts: dict[anyio.Event, Context] = {}
-        """The contexts of sleeping tasks."""
         self._order = itertools.count()
         self._wakes: list[_ManualWake] = []
         self.autojump = autojump
@@ -51,7 +50,7 @@ class ManualClock:
         return self._monotonic + self._wall_ahead
 
     def now(self) -> datetime:
-        """Return what the wall clock shows, in UTC."""
+        """Return the wall clock's time, in UTC."""
         return datetime.fromtimestamp(self.wall(), UTC)
 
     @property
@@ -60,7 +59,10 @@ class ManualClock:
         return len(self._sleepers)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Let `seconds` pass on both clocks, all at once, and end every wait for that time."""
+        """Let `seconds` pass on both clocks at once, and end every wait for that time.
+
+        Raises ValueError if negative: `step` sets the wall clock back.
+        """
         seconds = _seconds_of(seconds)
         if seconds < 0:
             msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
@@ -68,7 +70,7 @@ class ManualClock:
         self._move_to(self._monotonic + seconds)
 
     async def travel(self, seconds: float | timedelta) -> None:
-        """Let `seconds` pass. Stop at the end of each wait, and let its task work before time goes on."""
+        """Let `seconds` pass, stopping at the end of each wait for its task to work."""
         goal = self._monotonic + _seconds_of(seconds)
         await self._settle()
         while (following := self._next_wait()) <= goal + ROUNDING:
@@ -78,9 +80,9 @@ class ManualClock:
         await self._settle()
 
     async def travel_until(self, is_over: Callable[[], bool], may_pass: Callable[[], bool]) -> None:
-        """Return when `is_over()`. Until then let time pass from wait to wait whenever it may, else wait in real time.
+        """Let time pass from wait to wait while `may_pass()`, else in real time, until `is_over()`.
 
-        With `autojump` it only waits: then time passes by itself.
+        With `autojump` only wait.
         """
         real = make_wake()
         await self._settle()
@@ -93,17 +95,17 @@ class ManualClock:
             await self._settle()
 
     def asleep(self, variable: ContextVar[Any]) -> int:
-        """Count the tasks in `sleep` in whose context `variable` is set."""
+        """Count the sleeping tasks in whose context `variable` is set."""
         return sum(variable in context for context in self._contexts.values())
 
     def step(self, seconds: float | timedelta) -> None:
-        """Set the wall clock forward or back by `seconds`. The monotonic clock does not notice."""
+        """Set the wall clock forward or back; the monotonic clock does not notice."""
         self._wall_ahead += _seconds_of(seconds)
         for wake in self._wakes:
             wake.set()
 
     def suspend(self, seconds: float) -> None:
-        """Suspend the machine for `seconds`: the wall clock moves on, the monotonic clock does not."""
+        """Suspend the machine: only the wall clock moves on."""
         self.step(seconds)
 
     def make_wake(self) -> Wake:
@@ -113,7 +115,7 @@ class ManualClock:
         return wake
 
     async def sleep(self, seconds: float) -> None:
-        """See Clock. With `autojump` and no queue on this clock, time jumps while all other tasks are idle."""
+        """Sleep. With `autojump` and no queue on this clock, time jumps while all other tasks are idle."""
         if seconds <= 0:
             await checkpoint()
             return
@@ -132,7 +134,7 @@ class ManualClock:
                 heapq.heapify(self._sleepers)
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """Give other tasks a turn. If all are idle then, move to the end of the next wait, or to `until`."""
+        """Give other tasks a turn. If all are idle, move to the next end of a wait, or to `until`."""
         await checkpoint()
         following = min(until, self._next_wait())
         if following < math.inf and not is_over() and self.is_idle():
@@ -152,7 +154,7 @@ class ManualClock:
                 wake.set()
 
     async def _settle(self) -> None:
-        """Give the other tasks of the event loop enough turns to finish what needs no time."""
+        """Give other tasks enough turns to finish what needs no time."""
         quiet = 0
         with others_watched() as is_quiet:
             for _ in range(SETTLE_TURNS):
@@ -166,21 +168,16 @@ A_MOMENT = 0.001
 """Seconds of real time."""
 
 SETTLE_TURNS = 50
-"""Turns of the event loop after which everything that needs no time is taken as done."""
+"""Turns of the event loop after which everything that needs no time counts as done."""
 
 QUIET_TURNS = 3
-"""Turns in a row in which all other tasks were idle, after which all is done.
-
-The loop has looked for answers of sockets and threads meanwhile.
-"""
+"""Turns with all other tasks idle after which all is done; the loop has looked at sockets and threads."""
 
 ROUNDING = 1e-9
-"""Seconds by which two ways of computing the same instant may differ."""
+"""Seconds by which two computations of one instant may differ."""
 
 
 class _ManualWake:
-    """A wait that ends when the clock is moved to its time."""
-
     pace = 0.0
 
     def __init__(self, clock: ManualClock) -> None:
@@ -213,7 +210,7 @@ class _ManualWake:
 
 
 def _seconds_of(value: float | timedelta) -> float:
-    """Convert to seconds. Raises TypeError for text and all else that is neither a number nor a timedelta."""
+    """Raises TypeError if `value` is neither a number nor a timedelta."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, (int, float)):
