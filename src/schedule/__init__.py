@@ -1,13 +1,7 @@
 """Schedules say what comes next. They are plain values and read no clock.
 
-`Schedule.next(after)` is the first slot strictly later than an aware datetime, in UTC, or None if there is none.
-
-`Every` is a fixed rate, `After` a fixed pause, `At` one instant. `Calendar` counts days, weeks, months or years, and
-`Cron` reads crontab expressions. `parse` makes each of them from text. Combine them with `|`, `.between()` and
-`.except_(Window(...))`.
-
-A schedule of your own calls `utc` for an instant of the caller, which it may refuse. `LAST_INSTANT` is the end of
-time. `shown` is a value as errors show it.
+`Schedule.next(after)` is the first slot strictly later than an aware datetime, in UTC, or None. Combine schedules with
+`|`, `.between()` and `.except_(Window(...))`; `parse` makes them from text.
 """
 
 from pathlib import Path as _Path

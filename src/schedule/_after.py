@@ -1,4 +1,4 @@
-"""`After`: a fixed pause after the end of a run."""
+"""`After`: a fixed pause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._schedule import Schedule
 
 @frozen
 class After(Schedule):
-    """One slot, `interval` after the time that you ask about. A scheduler asks about the end of a run."""
+    """One slot, `interval` after the time asked about. A scheduler asks about the end of a run."""
 
     interval: timedelta = field(converter=positive)
 
@@ -21,5 +21,4 @@ class After(Schedule):
         return f"@after {duration_text(self.interval)}"
 
     def next(self, after: datetime) -> datetime | None:
-        """Return `after` plus the interval."""
         return instant(micros(after) + self.interval // MICROSECOND)

@@ -20,5 +20,4 @@ class At(Schedule):
         return f"@at {self.when.isoformat()}"
 
     def next(self, after: datetime) -> datetime | None:
-        """Return `when`, or None if `after` is not before it."""
         return self.when if utc(after) < self.when else None

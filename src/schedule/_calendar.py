@@ -1,4 +1,4 @@
-"""`Calendar`: days, weeks, months and years as calendars count them, not as a number of seconds."""
+"""`Calendar`: days, weeks, months and years as calendars count them."""
 
 from __future__ import annotations
 
@@ -34,16 +34,13 @@ def _normal(interval: str) -> str:
 
 @frozen
 class Calendar(Schedule):
-    """A slot at `origin` and after each `interval`, at the same wall time in the zone `tz`.
+    """A slot at `origin` and after each `interval`, at the same wall time in the zone `tz` (default: the origin's).
 
-    By default `tz` is the zone of the origin.
+    Before the origin there are no slots. A month without the origin's day has its slot on its last day. A wall time
+    that comes twice counts the first time; a skipped one counts at the first instant after the gap.
 
-    There are no slots before the origin. A month without the origin's day has its slot on its last day: 31 January, 28
-    February, 31 March. If a wall time comes twice, the first counts. If it does not come, the first instant after the
-    gap counts.
-
-    Raises ScheduleError for an unknown unit, a count above 999,999, and an unknown `tz`. Also for an origin without a
-    zone or without a wall time in `tz`. If the origin has only an offset, `tz` must be given.
+    Raises ScheduleError for an unknown unit or `tz`, a count above 999,999, or an origin that has no zone or no wall
+    time in `tz`. An origin with a mere offset needs `tz`.
     """
 
     interval: str = field(converter=_normal)
@@ -73,7 +70,6 @@ class Calendar(Schedule):
         return f"@calendar {self.interval} origin={self.origin.isoformat()}{zone}"
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the first slot later than `after`."""
         after = utc(after)
         try:
             return self._slot(self._first_after(after))
@@ -81,7 +77,7 @@ class Calendar(Schedule):
             return None
 
     def count(self, after: datetime, until: datetime) -> int | None:
-        """Return how many slots are later than `after` and not later than `until`. None: the calendar ends first."""
+        """Count slots after `after`, up to and including `until`. None: the calendar ends first."""
         after, until = utc(after), utc(until)
         try:
             found = self._first_after(until) - self._first_after(after)
@@ -90,7 +86,7 @@ class Calendar(Schedule):
             return None
 
     def _fallen_together(self, after: datetime, until: datetime) -> int:
-        """Count the slots that coincide with the one before. Two meet where the zone leaves out a day."""
+        """Count the slots that coincide with the slot before, where the zone leaves out a day."""
         offset = self._offset(after) + HALF_A_DAY
         if self._offset(until) < offset:  # yearly changes of clocks are smaller
             return 0
@@ -103,14 +99,13 @@ class Calendar(Schedule):
         return self._wall(when) - when.replace(tzinfo=None)
 
     def _first_after(self, after: datetime) -> int:
-        """Return the index of the first slot later than `after`."""
         index = self._estimate(after)
         while self._slot(index) <= after:
             index += 1
         return index
 
     def _estimate(self, after: datetime) -> int:
-        """Return the answer's index or the index before it. Wall times are in the order of their instants."""
+        """Return the answer's index or the index before it."""
         if after < self.origin:
             return 0
         count, months, days = self._step()
@@ -137,7 +132,7 @@ class Calendar(Schedule):
 
 
 def _zone_of(origin: datetime) -> str:
-    """Return the zone's name. Raises ScheduleError for a mere offset, which many zones have."""
+    """Return the zone's name. Raises ScheduleError for a mere offset, which many zones share."""
     name = getattr(origin.tzinfo, "key", None) or getattr(origin.tzinfo, "zone", None)  # of zoneinfo, of pytz
     if name is not None:
         return str(name)

@@ -1,4 +1,4 @@
-"""`Cron`: crontab expressions, with exact rules for changes of clocks. An expression that never comes is refused."""
+"""`Cron`: crontab expressions, with exact rules for changes of clocks."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from ._schedule import Schedule
 from ._wall import find_zone, zone_name
 
 _DAWN: Final = FIRST_INSTANT + timedelta(days=2)
-"""The first slots come after this: before it some zones have no wall time."""
+"""Before it some zones have no wall time."""
 
 
 @frozen
 class Cron(Schedule):
     """Slots at the wall times that a cron expression names, in the zone `tz`.
 
-    Five fields are minute, hour, day of month, month, day of week. With six fields, seconds come first. With seven, a
-    year comes last. Nicknames such as @hourly work too. Fields take numbers, names (jan, mon; 0 and 7 are Sunday),
-    ranges, steps, lists, L, 15W, LW, fri#2 and friL. A range may run past the end: fri-mon. H is a value decided by the
-    job's key, which `bind` gives. (Until then the key is "".)
+    Five fields are minute, hour, day of month, month, day of week. Six begin with seconds; seven also end with a year.
+    Nicknames such as @hourly work too. Fields take numbers, names (jan, mon; 0 and 7 are Sunday), ranges, steps, lists,
+    L, 15W, LW, fri#2 and friL. A range may run past the end: fri-mon. H is a value hashed from the key given to `bind`,
+    until then "".
 
-    Days: if the day of month or the day of week begins with a star, both must match; otherwise one match is enough.
+    Days: if day of month or day of week begins with a star, both must match; otherwise either does.
 
-    Clocks: if the minute or the hour begins with a star, slots keep their real spacing. Otherwise each wall time has
-    one slot. If it comes twice, that is the first; if it is skipped, the first instant after the gap.
+    Clocks: if minute or hour begins with a star, slots keep their real spacing. Otherwise each wall time has one slot:
+    the first if it comes twice, the first instant after the gap if it is skipped.
 
-    Raises ScheduleError for unreadable text, an unknown zone, and an expression that never comes, such as 31 February.
+    Raises ScheduleError for unreadable text, an unknown zone, or an expression that never comes, such as 31 February.
     """
 
     expression: str = field(converter=normal)
     tz: str = field(default="UTC", converter=zone_name, kw_only=True)
     _template: str | None = field(default=None, eq=False, repr=False, kw_only=True, alias="_template")
-    """The expression with H, from which `bind` made this schedule."""
+    """The expression with H, before `bind`."""
     _times: Times = field(init=False, eq=False, repr=False)
     _zone: ZoneInfo = field(init=False, eq=False, repr=False)
 
@@ -58,21 +58,20 @@ class Cron(Schedule):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about parts that may surprise you. Most expressions have none."""
+        """Sentences about parts that may surprise you. Mostly empty."""
         return tuple(lint(dict(fields(self.expression))))
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the first slot later than `after`."""
         try:
             return next_instant(self._times, self._zone, max(utc(after), _DAWN))
         except OverflowError:  # past the year 9999, where datetimes end
             return None
 
     def count(self, after: datetime, until: datetime) -> tuple[int, bool] | None:
-        """Return how many slots are later than `after` and not later than `until`, and whether that number is exact.
+        """Count slots after `after`, up to and including `until`, and say whether the count is exact.
 
-        It is exact for a hundred days, a lower bound for more. The work does not grow with the slots. None: the
-        calendar ends before `until`.
+        Exact for a hundred days, else a lower bound, at a cost that does not grow with the slots. None: the calendar
+        ends first.
         """
         after, until = max(utc(after), _DAWN), utc(until)
         try:
@@ -82,7 +81,7 @@ class Cron(Schedule):
             return None
 
     def bind(self, key: str) -> Schedule:
-        """Return this schedule with the job's own value in place of each H. Without H it is the schedule itself."""
+        """Return this schedule with the job's own value for each H."""
         expression = bound(self.expression, key)
         if expression == self.expression:
             return self

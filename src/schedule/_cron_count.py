@@ -1,12 +1,11 @@
-"""How many slots a cron expression has in a stretch of time, by arithmetic.
+"""Count the slots of a cron expression by arithmetic.
 
-Every day that the expression names has the same number of wall times, so whole months are counted at once. Between two
-changes of clocks wall time is real time. `_cron_zone` says what a change does. For a *fixed* expression only the first
-of two equal wall times counts, and all skipped ones together are one slot where the gap ends.
+Every day named has equally many wall times, so whole months count at once. Between changes of clocks wall time is real
+time; `_cron_zone` says what a change does. Counting both ends from a day before,
 
     count(start, end) = slots(day before start, end) - slots(day before start, start)
 
-So a start inside an hour that comes twice needs no special case.
+needs no special case for a start inside an hour that comes twice.
 """
 
 from __future__ import annotations
@@ -21,20 +20,19 @@ from ._wall import SECOND
 
 DAY: Final = timedelta(days=1)
 LONGEST: Final = 100 * DAY
-"""The longest stretch that is counted. Each day is checked for a change of clocks.
-
-A hundred checks take a tenth of a millisecond, and ten thousand schedules may have the same gap.
+"""Longest stretch counted. Each day is checked for a change of clocks: a hundred checks take 0.1 ms, and ten thousand
+schedules may share a gap.
 """
 
 _BEFORE: Final = 2 * DAY
-"""Longer than any stretch of wall time that came twice."""
+"""Longer than any wall time that came twice."""
 
 Relaunch = tuple[datetime, datetime, timedelta]
-"""From an instant to another, both naive UTC, between which clocks keep one offset."""
+"""Two instants, naive UTC, between which clocks keep one offset."""
 
 
 def count(times: Times, zone: ZoneInfo, after: datetime, until: datetime) -> int:
-    """Count the slots later than `after` and up to `until`, both in UTC and no further apart than LONGEST.
+    """Count slots after `after`, up to and including `until`, both UTC and at most LONGEST apart.
 
     Raises OverflowError near the ends of the calendar.
     """
@@ -48,7 +46,6 @@ def _second(when: datetime) -> datetime:
 
 
 def _stretches(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[Relaunch]:
-    """Yield the stretches from `start` to before `end`, in order and without holes."""
     offset = _offset(zone, start)
     at = start
     while at < end:
@@ -70,7 +67,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) -> datetime:
-    """Return the first second in (low, high] at which the offset differs."""
+    """Return the first second in (low, high] with another offset."""
     while high - low > SECOND:
         middle = low + (high - low) // 2
         middle = middle.replace(microsecond=0)
@@ -81,7 +78,6 @@ def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) ->
 def _slots(times: Times, stretches: Iterator[Relaunch]) -> int:
     found = 0
     shown: datetime | None = None
-    """The wall time at which the last stretch ended."""
     for start, end, offset in stretches:
         first, last = start + offset, end + offset
         if shown is not None and times.is_fixed:
@@ -94,7 +90,6 @@ def _slots(times: Times, stretches: Iterator[Relaunch]) -> int:
 
 
 def _walls(times: Times, start: datetime, end: datetime) -> int:
-    """Count the wall times from `start` to before `end`."""
     if end <= start:
         return 0
     if start.date() == end.date():
@@ -105,7 +100,7 @@ def _walls(times: Times, start: datetime, end: datetime) -> int:
 
 
 def _in_day(times: Times, wall: datetime) -> int:
-    """Count the times of day earlier than that of `wall`, on a day that has any."""
+    """Count the times of day before that of `wall`."""
     seconds, minutes = times.seconds.bit_count(), times.minutes.bit_count()
     found = _below(times.hours, wall.hour) * minutes * seconds
     if times.hours >> wall.hour & 1:
@@ -120,7 +115,7 @@ def _below(values: int, value: int) -> int:
 
 
 def _days(times: Times, start: datetime, end: datetime) -> int:
-    """Count the days with slots between the days of `start` and `end`, both excluded."""
+    """Count the days with slots between the two days, both excluded."""
     found, month = 0, (start.year, start.month)
     while month <= (end.year, end.month):
         year, number = month

@@ -1,7 +1,6 @@
-"""The days of a cron expression: its day-of-month and day-of-week fields together, a month at a time.
+"""The two day fields of a cron expression together, a month at a time.
 
-The days of a month are a set like the fields' sets: bit d for day d. A weekday repeats every seven bits, so shifting
-finds the days of a month without a look at any single day.
+The days of a month are a set, bit d for day d. Weekdays repeat every seven bits, so shifting finds them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _COMMON: Final = Rare()
 
 @frozen
 class Days:
-    """The rule of the two day fields. Both must hold, unless neither starts with a star: then either is enough."""
+    """Both fields must hold; if neither starts with a star, either is enough."""
 
     dates: int
     weekdays: int
@@ -35,7 +34,6 @@ class Days:
     rare_weekdays: Rare = _COMMON
 
     def of(self, year: int, month: int) -> int:
-        """Return the days of that month on which the rule holds, as a set."""
         first, length = month_shape(year, month)
         whole = (2 << length) - 2
         if self.dates == DAY.every and self.weekdays == WEEKDAY.every:
@@ -51,7 +49,7 @@ class Days:
 
 @lru_cache(maxsize=1024)
 def days(day: str, weekday: str) -> Days:
-    """Return the rule that two fields name. Raises ScheduleError if one cannot be read."""
+    """Read two fields. Raises ScheduleError if one cannot be read."""
     day, weekday = ("*" if text == "?" else text for text in (day, weekday))
     dates, rare_dates = _read(DAY, day)
     weekdays, rare_weekdays = _read(WEEKDAY, weekday)
@@ -100,6 +98,6 @@ def _rare_weekdays(rare: Rare, first: int, length: int) -> int:
 
 @lru_cache(maxsize=1024)
 def month_shape(year: int, month: int) -> tuple[int, int]:
-    """Return the weekday of the first of a month, 0 being Sunday, and the length of the month."""
+    """Return the weekday of the first, 0 being Sunday, and the month's length."""
     length = 29 if month == 2 and isleap(year) else _LENGTHS[month]  # noqa: PLR2004 - February
     return date(year, month, 1).isoweekday() % 7, length

@@ -1,7 +1,7 @@
-"""One field of a cron expression: its text, and the set of values that the text names.
+"""One field of a cron expression, as the set of values its text names.
 
-A set is an integer with bit v set for each value v: "1,3" is 0b1010. Such sets are small, equal by value, and shifting
-finds the next value. An expression with all its sets takes less than a kilobyte.
+A set is an integer with bit v for each value v: "1,3" is 0b1010. Sets are small, equal by value, and shifting finds the
+next value.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ _ITEM: Final = re.compile(r"(?:(\*)|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3
 
 @frozen(eq=False)  # each is unique, and a key of caches
 class Field:
-    """A field of an expression: its values from `low` to `high`, and their names if they have any."""
-
     name: str
     low: int
     high: int
@@ -55,7 +53,7 @@ YEAR: Final = Field("year", 1970, 2099)
 
 @frozen
 class Item:
-    """One part of a field's list: from `first` to `last` in steps; `last` below `first` runs past the end."""
+    """Part of a field's list. If `last` is below `first`, it runs past the end."""
 
     first: int
     last: int
@@ -69,12 +67,12 @@ class Item:
 
 
 def starred(text: str) -> bool:
-    """Whether a field counts as a wildcard: by its first character alone, as in Debian's cron."""
+    """Whether a field is a wildcard: by its first character alone, as in Debian's cron."""
     return text.startswith(("*", "?"))
 
 
 def item(field: Field, text: str) -> Item:
-    """Read one part of a list. Raises ScheduleError for anything else."""
+    """Read one part of a list. Raises ScheduleError if unreadable."""
     found = _ITEM.fullmatch(text)
     if found is None:
         raise _unreadable(field, text)
@@ -94,10 +92,7 @@ def item(field: Field, text: str) -> Item:
 
 @lru_cache(maxsize=4096)
 def values(field: Field, text: str) -> int:
-    """Return the set that a field's text names.
-
-    Raises ScheduleError if the text is not a list of numbers, names, ranges and steps.
-    """
+    """Return the set that a text names. Raises ScheduleError if unreadable."""
     found = 0
     for part in text.split(","):
         for value in item(field, part).values(field):
@@ -106,7 +101,7 @@ def values(field: Field, text: str) -> int:
 
 
 def next_value(values: int, at: int) -> int:
-    """Return the smallest value of a set that is at least `at`; -1 if there is none."""
+    """Return the smallest value from `at`; -1 if none."""
     rest = values >> at
     return at + (rest & -rest).bit_length() - 1 if rest else -1
 

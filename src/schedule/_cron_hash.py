@@ -1,7 +1,7 @@
-"""H in cron expressions: a value hashed from the job's key, which spreads jobs with one expression.
+"""H in cron expressions: a value hashed from the job's key, which spreads jobs.
 
-Each field is hashed on its own. Drawing all fields from one number, as croniter does, lets `H H * * *` reach only a
-sixth of the day's minutes.
+Each field is hashed alone. Drawn from one number, as croniter does, `H H * * *` would reach a sixth of the day's
+minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_hashed(text: str) -> bool:
 
 
 def resolve(field: Field, text: str, key: str) -> str:
-    """Return the field for the job `key`. H and H(0-29) become a number, H/15 and H(0-29)/10 steps from a hashed start.
+    """H and H(0-29) become a number, H/15 and H(0-29)/10 steps from a hashed start.
 
     Raises ScheduleError for a range that is empty or outside the field.
     """

@@ -12,7 +12,6 @@ from ._croniter import is_rare
 
 _SHORTEST_MONTHS: Final = 28
 _NUMBER: Final = re.compile(r"(?<![#/0-9])[0-7]")
-"""The number of a weekday, but not after # or /."""
 _RESTARTS: Final = {
     SECOND: "minute",
     MINUTE: "hour",

@@ -1,4 +1,4 @@
-"""A cron expression as text: its nicknames, its fields by name, and the sets that they name."""
+"""A cron expression as text: nicknames, fields, and their sets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ZONE: Final = re.compile(r"CRON_TZ=\S+ ")
 
 
 def normal(expression: str) -> str:
-    """Return the expression with single spaces. Raises ScheduleError for other types, non-ASCII and long text."""
+    """Use single spaces. Raises ScheduleError for other types, non-ASCII and long text."""
     if not isinstance(expression, str):
         raise ScheduleError(f'a cron expression must be text such as "*/5 * * * *", not {expression!r}')
     if len(expression) > LONGEST or not expression.isascii():
@@ -43,7 +43,7 @@ def normal(expression: str) -> str:
 
 
 def fields(expression: str) -> list[tuple[Field, str]]:
-    """Return each field with its text, nicknames spelt out. Raises ScheduleError unless there are five to seven."""
+    """Name the fields, nicknames spelt out. Raises ScheduleError unless there are five to seven."""
     texts = NICKNAMES.get(expression.lower(), expression).split()
     if len(texts) == 1 and (similar := get_close_matches(expression.lower(), NICKNAMES, n=1)):
         raise ScheduleError(f"cannot read the cron expression {expression!r}: did you mean {similar[0]!r}?")
@@ -58,7 +58,7 @@ def fields(expression: str) -> list[tuple[Field, str]]:
 
 
 def bound(expression: str, key: str) -> str:
-    """Return the expression with the value of each H for the job `key`; the same text if it has none."""
+    """Replace each H by its value for `key`."""
     if "h" not in expression.lower():
         return expression
     parts = fields(expression)
@@ -69,10 +69,7 @@ def bound(expression: str, key: str) -> str:
 
 @lru_cache(maxsize=1024)
 def read(expression: str) -> Times:
-    """Return the sets of an expression; H as for the key "".
-
-    Raises ScheduleError if it cannot be read or names no day that ever comes.
-    """
+    """Read the sets, H as for the key "". Raises ScheduleError if unreadable, or if no such day ever comes."""
     try:
         times = _times(dict(fields(bound(expression, ""))))
     except ScheduleError as error:
@@ -85,7 +82,7 @@ def read(expression: str) -> Times:
 
 
 def is_expression(text: str) -> bool:
-    """Whether a text is a cron expression, with or without CRON_TZ=... before it."""
+    """CRON_TZ=... may precede it."""
     try:
         return bool(_times(dict(fields(bound(_ZONE.sub("", text), "")))))
     except ScheduleError:

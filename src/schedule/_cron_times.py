@@ -1,4 +1,4 @@
-"""A cron expression as sets, and the next wall time in them. Plain calendar: no zone, no change of clocks."""
+"""A cron expression as sets, and its next wall time: no zone, no change of clocks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from ._cron_days import Days
 from ._cron_field import next_value
 
 CALENDAR_CYCLE: Final = 400
-"""Years after which the Gregorian calendar repeats, weekdays included. A day that is not in one cycle never comes."""
+"""Years after which the Gregorian calendar repeats: a day not in one cycle never comes."""
 
 
 @frozen
 class Times:
-    """The wall times that an expression names, to the second."""
-
     seconds: int
     minutes: int
     hours: int
@@ -27,10 +25,10 @@ class Times:
     """None: all years."""
 
     is_fixed: bool
-    """Neither minute nor hour starts with a star. This decides what a change of clocks means."""
+    """Neither minute nor hour starts with a star. Decides what a change of clocks means."""
 
     def next(self, wall: datetime) -> datetime | None:
-        """Return the first time not earlier than `wall`, which is naive and in whole seconds."""
+        """Return the first time from `wall`, naive and in whole seconds."""
         if self.has_day(wall):
             found = self._later_that_day(wall)
             if found is not None:

@@ -1,10 +1,9 @@
-"""When the wall times of an expression come in real time, as clocks are set back or forward.
+"""Real times of an expression's wall times, as clocks change. Like Debian's cron(8).
 
-*Fixed* expressions (neither minute nor hour starts with a star, as in `30 2 * * *`) mean once a day at that time. A
-skipped time counts at the first instant after the gap; a time that comes twice counts at its first.
+*Fixed* expressions (minute and hour without a star, `30 2 * * *`) come once a day. A skipped time counts at the first
+instant after the gap, a repeated time at its first.
 
-*Recurring* expressions (`*/20 * * * *`) keep their real spacing: each time that the clocks show one of their times.
-That is twice for a time that comes twice, and never for a skipped time. Debian's cron(8) does the same.
+*Recurring* expressions (`*/20 * * * *`) keep their real spacing. A repeated time counts twice, a skipped time never.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ._wall import SECOND, change, first_instant, offsets
 
 
 def next_instant(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """Return the first instant later than `after` (UTC) that `times` means in `zone`."""
+    """Return the first instant after `after` (UTC)."""
     local = after.astimezone(zone)
     wall = local.replace(tzinfo=None, microsecond=0, fold=0)
     return (_next_fixed if times.is_fixed else _next_recurring)(times, zone, local, wall)

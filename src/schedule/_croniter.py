@@ -1,9 +1,8 @@
 """The only file that knows croniter, which reads L, W and # in the two day fields.
 
-Nearly all expressions do without these. For them croniter takes 100 to 200 microseconds to parse and to find a first
-start, the sets of `_cron_field` a tenth of that. Importing croniter costs as much as thousands of our expressions, so
-the import waits for the first item that needs it. Only single items go to croniter, never a whole expression. That
-keeps its habits out: `1-1` as the whole cycle, AND between W or # and the other day field.
+Croniter parses ten times slower than `_cron_field`, and importing it costs as much as thousands of expressions. So it
+is imported when first needed. It gets single items only, which keeps its habits out: `1-1` as the whole cycle, AND
+between W or # and the other day field.
 """
 
 from __future__ import annotations
@@ -37,23 +36,21 @@ class Rare:
     """Days that no fixed set of numbers names."""
 
     values: int = 0
-    """Days of the month that are numbers after all: 15-L."""
+    """Days that are numbers after all: 15-L."""
     last: bool = False
-    """The last day of the month."""
     nearest: tuple[int, ...] = ()
-    """The weekdays (Monday to Friday) nearest to these days, within the month; days are cut to the month's length."""
+    """The Monday to Friday nearest to these days, cut to the month."""
     nth: tuple[tuple[int, int], ...] = ()
     """(weekday, which of the month); -1 is the last."""
 
 
 def is_rare(field: Field, text: str) -> bool:
-    """Whether an item of a day field needs `read_day` or `read_weekday`."""
     return _RARE[field].search(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def read_day(text: str) -> Rare:
-    """Read L, 15W, LW and 15-L. Raises ScheduleError for anything else."""
+    """Read L, 15W, LW and 15-L. Raises ScheduleError if unreadable."""
     # 31W is cut to the month's length, so it is the last weekday of any month; croniter has no LW.
     read = _read(DAY, text, "0 0 31W * *" if text.upper() == "LW" else f"0 0 {text} * *")
     if read.nearest_weekday:
@@ -64,7 +61,7 @@ def read_day(text: str) -> Rare:
 
 @lru_cache(maxsize=1024)
 def read_weekday(text: str) -> Rare:
-    """Read 5#3, fri#3, mon-fri#1, L5, 5L and friL. Raises ScheduleError for anything else."""
+    """Read 5#3, fri#3, mon-fri#1, L5, 5L and friL. Raises ScheduleError if unreadable."""
     numbered, last = _NTH.fullmatch(text), _LAST.fullmatch(text)
     if numbered:
         days, pattern = numbered[1], f"{{}}#{numbered[2]}"

@@ -1,4 +1,4 @@
-"""Durations: timedeltas, seconds, or text for people ("1m30s") and for machines (ISO 8601, "PT1M30S")."""
+"""Durations: timedeltas, seconds, "1m30s" or ISO 8601."""
 
 from __future__ import annotations
 
@@ -53,12 +53,11 @@ _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNOR
 def duration(value: timedelta | float | str) -> timedelta:
     """Read a duration of 0 or more: a timedelta, a number of seconds, or a text.
 
-    - A number of seconds as text: "90", "1_000".
-    - Numbers with units from the largest to the smallest (w d h m s ms us): "1h30m", "1.5 hours", ".5s".
-    - ISO 8601 without months and years, because their lengths differ: "PT1M30S".
+    - A number of seconds: "90", "1_000".
+    - Numbers with units, largest first (w d h m s ms us): "1h30m", "1.5 hours", ".5s".
+    - ISO 8601 without months and years, whose lengths differ: "PT1M30S".
 
-    Raises ScheduleError for anything else. Also for a duration that is negative, shorter than a microsecond but not 0,
-    or longer than LONGEST_DURATION.
+    Raises ScheduleError for anything else, and if negative, finer than a microsecond or longer than LONGEST_DURATION.
     """
     match value:
         case timedelta():
@@ -74,7 +73,7 @@ def duration(value: timedelta | float | str) -> timedelta:
 
 
 def positive(value: timedelta | float | str) -> timedelta:
-    """Read a duration, and raise ScheduleError for 0 too."""
+    """Read a duration. Raises ScheduleError for 0 too."""
     found = duration(value)
     if not found:
         raise ScheduleError(f"duration {value!r} is zero: it must be at least a microsecond")
@@ -82,7 +81,6 @@ def positive(value: timedelta | float | str) -> timedelta:
 
 
 def duration_text(value: timedelta) -> str:
-    """Return the shortest text of units that `duration` reads as the same value."""
     rest = value // MICROSECOND
     found = ""
     for unit, letters in _SHORT.items():
@@ -138,7 +136,7 @@ def _advice(text: str) -> str:
 
 
 def _advice_on_parts(text: str) -> str | None:
-    """Name the first part that is wrong: its unit, its place, or text that is no part. None: the text has no parts."""
+    """Name the first wrong part. None: the text has no parts."""
     last, at = -1, 0
     while at < len(text):
         part = _PART.match(text, at)

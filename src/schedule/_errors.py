@@ -1,4 +1,4 @@
-"""The one error of this package, and how it shows a value."""
+"""The error of this package."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ _SHOWN: Final = 200
 
 
 class ScheduleError(ValueError):
-    """A schedule cannot be made from your input, or a schedule of your own gave a wrong answer.
+    """A schedule cannot be made from your input, or your own schedule gave a wrong answer.
 
-    It is raised where you make a value: from bad text, from a naive datetime, for something that never comes. Its text
-    says what is wrong, shows the value and says what to write.
+    Raised where a value is made. The text shows the value and says what to write.
     """
 
 
 def shown(value: object) -> str:
-    """Return the value as an error shows it: its repr, at most 200 characters, or else its type."""
+    """Return a repr of at most 200 characters, or else the type."""
     try:
         text = repr(value[: _SHOWN + 1] if isinstance(value, (str, bytes)) else value)
     except Exception:  # noqa: BLE001 - a number of thousands of digits, or any error of a user's object

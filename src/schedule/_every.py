@@ -1,4 +1,4 @@
-"""`Every`: a fixed rate on a grid. The grid stays, however late a run starts."""
+"""`Every`: a fixed rate on a grid, which stays however late a run starts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ._schedule import Schedule
 
 @frozen
 class Every(Schedule):
-    """A slot each `interval`, on a grid through `anchor`. The grid also exists before the anchor.
+    """A slot each `interval`, on a grid through `anchor` that also extends before it.
 
-    Without an anchor the grid goes through the Unix epoch, until `bind` moves it by the job's phase. With `jitter`,
-    each slot comes up to that much later. A hash of `key` and slot decides how much, so it is always the same for the
-    same job. Slots stay in order and do not drift.
+    Without an anchor it goes through the Unix epoch, until `bind` moves it by the job's phase. With `jitter` each slot
+    comes up to that much later, by a hash of `key` and slot: always the same for the same job. Slots stay in order and
+    do not drift.
 
     Raises ScheduleError unless 0 <= jitter < interval.
     """
@@ -43,11 +43,10 @@ class Every(Schedule):
         return f"@every {duration_text(self.interval)}{anchor}{jitter}"
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the first slot later than `after`."""
         return instant(self.slot(self.index(micros(after))))
 
     def bind(self, key: str) -> Schedule:
-        """Return this schedule anchored at the job's phase, unless it has an anchor, and with the job's own jitter."""
+        """Anchor it at the job's phase, unless anchored, with the job's own jitter."""
         if self.key is not None or (self.anchor is not None and not self.jitter):
             return self
         anchor = self._anchor_of(key) if self.anchor is None else self.anchor
@@ -59,13 +58,13 @@ class Every(Schedule):
         return EPOCH + place if place <= LAST_INSTANT - EPOCH else EPOCH + (place - self.interval)
 
     def index(self, after: int) -> int:
-        """Return the index of the first slot later than `after`, in microseconds since the epoch."""
+        """Return the index of the first slot after `after`, in microseconds since the epoch."""
         newest = (after - micros(self.anchor or EPOCH)) // (self.interval // MICROSECOND)
         # Jitter is shorter than the interval: all slots before this one are past, this one may still come.
         return newest if self.slot(newest) > after else newest + 1
 
     def slot(self, index: int) -> int:
-        """Return the slot of that index, in microseconds since the epoch."""
+        """In microseconds since the epoch."""
         return micros(self.anchor or EPOCH) + index * (self.interval // MICROSECOND) + self._jitter(index)
 
     def _jitter(self, index: int) -> int:

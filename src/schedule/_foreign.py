@@ -1,7 +1,6 @@
 """Expressions of other schedulers, and how to write them here.
 
-They are never read as if they were ours, because the same word may mean something else elsewhere. They only let an
-error say what was probably meant.
+They are never read as ours, since a word may mean something else. They improve error messages.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from ._errors import ScheduleError
 from ._wall import find_zone
 
 _NAME: Final = 3
-"""Letters in the name of a month or a weekday."""
 
 _DAYS: Final = tuple("sunday monday tuesday wednesday thursday friday saturday".split())
 _FIELDS: Final = 5
@@ -30,11 +28,11 @@ _ON_CALENDAR: Final = re.compile(
     rf"(?P<hour>{_VALUES}):(?P<minute>{_VALUES})(?::(?P<second>{_VALUES}))?(?:\s+(?P<zone>[A-Za-z_/+-]+))?",
     re.IGNORECASE,
 )
-"""The syntax of systemd's timers: Mon..Fri *-*-* 09:00:00 Europe/Berlin."""
+"""Syntax of systemd's timers: Mon..Fri *-*-* 09:00:00 Europe/Berlin."""
 
 
 def item_meant(text: str, names: tuple[str, ...]) -> str | None:
-    """Translate one item of a cron field. `names`: the short names of the field's values. None: unknown syntax."""
+    """Translate one item of a cron field. None: unknown syntax."""
     if random := _RANDOM.fullmatch(text):  # of croniter
         return f"H{random[1] or ''}{random[2] or ''}"
     if between := _BETWEEN.fullmatch(text):  # of cronie and OpenBSD
@@ -46,10 +44,7 @@ def item_meant(text: str, names: tuple[str, ...]) -> str | None:
 
 
 def line_advice(text: str, is_expression: Callable[[str], bool]) -> str | None:
-    """Advise about a line that holds more than a cron expression, or something else. None: unknown syntax.
-
-    `is_expression`: whether a text is a cron expression.
-    """
+    """Advise about a line with more than a cron expression, or something else. None: unknown syntax."""
     words = text.split()
     if (found := _ON_CALENDAR.fullmatch(text)) is not None:
         meant = _as_cron(found)
@@ -85,7 +80,7 @@ def _is_zone(word: str) -> bool:
 
 
 def _as_cron(found: re.Match[str]) -> str:
-    """Write an OnCalendar in cron's fields. Cron cannot require both a day and a weekday: then it is "", no cron."""
+    """Write an OnCalendar as cron; "" if it needs both a day and a weekday, which cron cannot."""
     days, day, month = found["days"], found["day"] or "*", found["month"] or "*"
     if (days and day != "*") or found["year"] not in {None, "*"}:
         return ""
@@ -101,5 +96,4 @@ def _weekdays(days: str) -> str:
 
 
 def _plain(values: str) -> str:
-    """Write numbers without leading zeros, and ranges with a hyphen."""
     return re.sub(r"\b0+(?=\d)", "", values.replace("..", "-"))

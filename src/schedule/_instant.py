@@ -1,10 +1,7 @@
 """Instants: aware datetimes at the edges, whole microseconds since the Unix epoch inside.
 
-Integers keep a grid free of drift: float seconds are wrong by a microsecond after a few days of adding.
-
-This file also has the bounds. A datetime in UTC can hold any instant. No duration is longer than from the first instant
-to the last. So any sum of a few of them fits 64 bits of microseconds, as in stores, and the floats of a heap. A slot
-later than the last instant does not exist: None.
+Integers keep a grid free of drift; float seconds err by a microsecond after days of adding. With the bounds below, sums
+of a few durations fit 64 bits of microseconds, as in stores.
 """
 
 from __future__ import annotations
@@ -18,20 +15,15 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 FIRST_INSTANT: Final = datetime.min.replace(tzinfo=UTC)
-"""The year 1 begins."""
 
 LAST_INSTANT: Final = datetime.max.replace(tzinfo=UTC)
-"""The year 9999 ends."""
 
 LONGEST_DURATION: Final = timedelta(days=(LAST_INSTANT - FIRST_INSTANT).days)
-"""3,652,058 days. Whole days, so that a float of seconds is exact."""
+"""Whole days, so that a float of seconds is exact."""
 
 
 def utc(value: datetime) -> datetime:
-    """Return the instant in UTC.
-
-    Raises ScheduleError for a datetime without a zone, or outside the calendar in UTC.
-    """
+    """Return the instant in UTC. Raises ScheduleError without a zone, or outside the years 1 to 9999."""
     try:
         return aware(value).astimezone(UTC)
     except OverflowError:
@@ -39,7 +31,7 @@ def utc(value: datetime) -> datetime:
 
 
 def aware(value: datetime) -> datetime:
-    """Return `value` if it has a zone, else raise ScheduleError."""
+    """Raise ScheduleError if `value` has no zone."""
     if not isinstance(value, datetime):
         raise ScheduleError(f"an instant must be a datetime with a zone, not {shown(value)}")
     if value.tzinfo is None or value.utcoffset() is None:
@@ -51,12 +43,12 @@ def aware(value: datetime) -> datetime:
 
 
 def micros(instant: datetime) -> int:
-    """Convert to microseconds since the Unix epoch. Raises ScheduleError as `utc` does."""
+    """Convert to microseconds since the Unix epoch. Raises as `utc`."""
     return (utc(instant) - EPOCH) // MICROSECOND
 
 
 def instant(micros: int) -> datetime | None:
-    """Convert to a datetime in UTC; None beyond the year 9999, where datetimes end."""
+    """Convert to UTC; None beyond the year 9999."""
     try:
         return EPOCH + timedelta(microseconds=micros)
     except OverflowError:

@@ -1,15 +1,14 @@
-"""Missed slots: they passed while no scheduler ran, as in downtime, a suspend or a step of the clock.
+"""Missed slots: they passed while no scheduler ran, as in downtime, a suspend or a clock step.
 
 With slots each minute and downtime from 12:00 to 12:04, at 12:04:10:
 
     slots     12:00   12:01   12:02   12:03   12:04            12:05
     SKIP      -       -       -       -       run if the grace allows 10 s
     LATEST    -       -       -       -       run, however late
-    ALL       run     run     run     run     run, oldest first; the newest `cap` of them
+    ALL       run     run     run     run     run, oldest first; the newest `cap`
 
-A gap may hold millions of slots, so the code does not walk over them. Arithmetic counts `Every`, `Calendar` and `Cron`.
-Other schedules are counted one by one up to COUNTED, and a larger count is a lower bound. Bisection finds the newest
-slots: it works because the answer of `next` never goes back.
+A gap may hold millions of slots, so nothing walks it. Arithmetic counts `Every`, `Calendar` and `Cron`; others are
+counted up to COUNTED, then a lower bound. Bisection finds the newest slots, as `next` never goes back.
 """
 
 from __future__ import annotations
@@ -29,21 +28,20 @@ from ._instant import EPOCH, MICROSECOND, micros, utc
 from ._schedule import AnyOf, Between, Schedule, answer
 
 COUNTED: Final = 32
-"""Slots counted one by one where there is no formula: a day of hours, a month of days.
-
-For ten thousand such schedules in one gap that takes some seconds. Counting more would stop a loop for longer.
+"""Slots counted one by one without a formula. More would stop a loop for longer than seconds, with ten thousand
+schedules.
 """
 
 
 class Missed(Enum):
-    """Which of the missed slots run."""
+    """Which missed slots run."""
 
     SKIP = "skip"
-    """The newest slot, if it is late by no more than the grace. Otherwise none."""
+    """The newest, if late by at most the grace."""
     LATEST = "latest"
-    """The newest slot, however late."""
+    """The newest, however late."""
     ALL = "all"
-    """The newest slots up to a cap, oldest first."""
+    """The newest up to a cap, oldest first."""
 
 
 @frozen(kw_only=True)
@@ -61,10 +59,9 @@ class Catchup:
 def catch_up(
     schedule: Schedule, due: datetime, now: datetime, policy: Missed, *, grace: timedelta, cap: int = 100
 ) -> Catchup:
-    """Return which slots to run now, of those from `due`, the earliest that has not run, to `now`, both included.
+    """Return the slots to run, from `due` (the earliest not run) to `now`, both included.
 
-    LATEST runs the newest, SKIP the newest if it is at most `grace` late, ALL the newest `cap`. `After` has only one
-    slot, since the next one depends on its run. If `due` is later than `now`, nothing is due and nothing missed.
+    `After` has one slot, since the next depends on its run. If `due` is later than `now`, nothing is due or missed.
 
     Raises ScheduleError for datetimes without a zone, a negative cap, or a schedule that answers wrongly.
     """
@@ -87,17 +84,15 @@ def catch_up(
 
 
 class _Slots(Protocol):
-    """The slots of one gap. The first is the due one, which may lie off the schedule, as a first start can."""
+    """The slots of one gap. The first is `due`, perhaps off the schedule, as a first start can be."""
 
     @property
-    def due(self) -> datetime:
-        """The oldest."""
+    def due(self) -> datetime: ...
 
-    def newest(self, count: int) -> list[datetime]:
-        """Return the newest `count`, or all if there are fewer, oldest first."""
+    def newest(self, count: int) -> list[datetime]: ...
 
     def count(self, last: datetime) -> tuple[int, bool]:
-        """Count the slots up to `last`, which is one of them. False: the count is a lower bound."""
+        """Count up to and including `last`. False: a lower bound."""
 
 
 def _slots(schedule: Schedule, due: datetime, now: datetime) -> _Slots:
@@ -135,9 +130,7 @@ class _Grid:
     every: Every
     due: datetime
     start: int
-    """Index of the first slot after `due`."""
     stop: int
-    """Index of the first slot after now."""
 
     def newest(self, count: int) -> list[datetime]:
         indexes = range(max(self.start, self.stop - count), self.stop)
@@ -149,7 +142,7 @@ class _Grid:
 
 
 def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
-    """Count the slots later than `after` and up to `until`. False: the count is a lower bound."""
+    """Count slots after `after`, up to and including `until`. False: a lower bound."""
     if after >= until:
         return 0, True
     least, is_exact = _counted(schedule, after, until)
@@ -164,7 +157,7 @@ def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, b
 
 
 def _counted(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
-    """Count slots by a formula; without one the count is 0, a lower bound. A user's class may answer anything."""
+    """Count by a formula. Exact types only: a user's subclass may answer anything."""
     kind = type(schedule)
     if isinstance(schedule, Every) and kind is Every:
         return schedule.index(micros(until)) - schedule.index(micros(after)), True
@@ -204,12 +197,11 @@ class _Searched:
         return self._next(self.due, self.now + MICROSECOND) - self.due
 
     def _next(self, after: datetime, end: datetime) -> datetime:
-        """Return the next slot, or `end` if that is earlier or there is none."""
         found = answer(self.schedule, after)
         return end if found is None else min(found, end)
 
     def _newest(self, end: datetime, spacing: timedelta) -> datetime:
-        """Return the newest slot up to `end`: searched backwards in growing strides, then by bisection."""
+        """Search backwards in growing strides, then by bisection."""
         beyond = end + MICROSECOND
         low, high, stride = self.due, end, spacing
         while low < end - stride:

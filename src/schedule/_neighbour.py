@@ -1,7 +1,7 @@
-"""Whether the package `scheduler` next to this one is still ours.
+"""Whether the package `scheduler` next to this one is ours.
 
-PyPI has a distribution called scheduler. Installed after ours it silently overwrites our files; uninstalled, it removes
-them. Then no code of that package can tell; this one can.
+PyPI has a distribution called scheduler. Installed after ours it overwrites our files, uninstalled it removes them.
+Then only another package can tell.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Final
 
 OURS: Final = "from timerqueue import"
-"""A line in the source of our `scheduler`, and of no other."""
+"""A line in our `scheduler` and no other."""
 
 MEND: Final = "pip uninstall scheduler, then pip install --force-reinstall --no-deps timerqueue"
 
 
 def check_neighbour(folder: Path) -> None:
-    """Raise ImportError if another distribution overwrote or removed the package `scheduler` in that folder.
+    """Raise ImportError if another distribution overwrote or removed `scheduler` in that folder.
 
-    A package elsewhere on the path does not count, and source that cannot be read is left alone.
+    Unreadable source is left alone.
     """
     spec = PathFinder.find_spec("scheduler", [str(folder)])
     if spec is None:

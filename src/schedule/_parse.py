@@ -1,4 +1,4 @@
-"""Schedules as text, for configuration files, crontabs and tables: single ones and combinations."""
+"""Schedules as text, single or combined."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from ._plain import plain, when
 from ._schedule import AnyOf, Schedule, Window
 
 LONGEST: Final = 10_000
-"""Characters."""
 
 DEEPEST: Final = 20
-"""Parentheses inside each other."""
 
 _KEYWORDS: Final = frozenset({"from", "until", "except", "and", "for", "because"})
 _COMBINED: Final = re.compile(r"[|\"]|(?:^|\s)\(|\)(?:\s|$)|(?:^|\s)(?:from|until|except)(?:\s|$)", re.IGNORECASE)
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<sign>[()|])|(?P<word>[^\s()|"]+(?:\([^\s()|"]*\)[^\s()|"]*)*))"""
 )
-"""A word may hold parentheses, as cron's H(0-29) does, but no space within them."""
+"""A word may hold parentheses without spaces, as cron's H(0-29) does."""
 
 T = TypeVar("T")
 
@@ -32,13 +30,13 @@ T = TypeVar("T")
 def parse(text: str, *, tz: str = "UTC") -> Schedule:
     """Return the schedule that `text` names.
 
-    "@every 10s" is Every, "@after 10s" is After, "@at 2026-01-31T12:00Z" is At, and "@calendar 1 month origin=..." is
+    "@every 10s", "@after 10s", "@at 2026-01-31T12:00Z" and "@calendar 1 month origin=..." are Every, After, At and
     Calendar. Five fields, six (seconds first), seven (a year last) and nicknames such as "@hourly" are Cron. Wall times
-    are in the zone `tz`, unless the text names one (CRON_TZ=... or TZ=... before fields, tz=... after them). "a | b",
-    "a from ... until ..." and "a except (b for 2h)" combine schedules, with parentheses where needed. `str()` of a
-    schedule is a text that `parse` reads as an equal one.
+    are in the zone `tz`, unless the text names one (CRON_TZ=... or TZ=... before fields, tz=... after). "a | b", "a
+    from ... until ..." and "a except (b for 2h)" combine schedules, with parentheses where needed. It reads the `str()`
+    of a schedule.
 
-    Raises ScheduleError for anything else, and for more than 10,000 characters or 20 levels of parentheses.
+    Raises ScheduleError for anything else, and above 10,000 characters or 20 levels of parentheses.
     """
     if not isinstance(text, str):
         raise ScheduleError(f'a schedule must be text such as "@every 10s" or "*/5 * * * *", not {shown(text)}')
@@ -48,7 +46,7 @@ def parse(text: str, *, tz: str = "UTC") -> Schedule:
 
 
 class _Reader:
-    """Reads a combination: `|` binds loosest; from, until and except belong to the schedule right before them."""
+    """`|` binds loosest; from, until and except belong to the schedule right before them."""
 
     def __init__(self, text: str, tz: str) -> None:
         self._text = text
@@ -154,7 +152,7 @@ class _Reader:
         return reason
 
     def _words(self, read: Callable[[str], T], where: str) -> T:
-        """Return what `read` makes of the words up to the next keyword or sign."""
+        """Read the words up to the next keyword or sign."""
         first = self._at
         while self._at < len(self._tokens) and self._tokens[self._at]["word"] and self._token not in _KEYWORDS:
             self._at += 1

@@ -1,4 +1,4 @@
-"""Stable hashes: the same number for the same text on every machine and in every run, unlike Python's hash()."""
+"""Hashes that are stable across machines and runs, unlike Python's hash()."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ._instant import MICROSECOND
 
 
 def stable_hash(text: str) -> int:
-    """Return a number from 0 to 2**64 - 1 that looks random and depends on `text` alone."""
+    """Return a number from 0 to 2**64 - 1 that looks random."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
 def phase(key: str, interval: timedelta | float | str) -> timedelta:
-    """Return the place of the job `key` in `interval`: at least 0, less than the interval, in whole microseconds.
+    """Return the job's place in `interval`: from 0 to below it, in whole microseconds.
 
-    Jobs with different keys spread evenly. If a job's interval is multiplied by a whole number, its new slots are among
-    its old ones. Raises ScheduleError for an interval that is not longer than 0.
+    Keys spread evenly. Multiplying an interval by a whole number keeps its slots among the old ones. Raises
+    ScheduleError unless the interval is above 0.
     """
     return MICROSECOND * phase_us(key, positive(interval) // MICROSECOND)
 
 
 def phase_us(key: str, interval: int) -> int:
-    """Return `phase` in whole microseconds, of an interval in microseconds. Raises ScheduleError if that is below 1."""
+    """`phase` in microseconds. Raises ScheduleError if `interval` is below 1."""
     if interval < 1:
         msg = f"interval must be at least one microsecond, not {interval!r}"
         raise ScheduleError(msg)

@@ -1,4 +1,4 @@
-"""One schedule as text, without `|`, from, until and except: "@every 10s", "@at 2026-01-01T00:00Z", "*/5 * * * *"."""
+"""One schedule as text, without `|`, from, until and except."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _IN_WORDS: Final = {
     "weekday": "0 9 * * mon-fri",
     **{name: f"0 9 * * {name[:3]}" for name in "sunday monday tuesday wednesday thursday friday saturday".split()},
 }
-"""Words that people write after "every"."""
+"""Words written after "every"."""
 _FEWEST_FIELDS: Final = 5
 _UNSPACED: Final = re.compile(r"@?(every|after)\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _ALONE: Final = {
@@ -47,10 +47,7 @@ _ALONE: Final = {
 
 
 def plain(text: str, tz: str) -> Schedule:
-    """Return the schedule that `text` names. Wall times without a zone are in the zone `tz`.
-
-    Raises ScheduleError for anything else.
-    """
+    """Read a schedule. Wall times without a zone are in `tz`. Raises ScheduleError if unreadable."""
     rest = text.strip()
     if not rest:
         raise ScheduleError('a schedule must not be empty: write "@every 10s", "@hourly" or "*/5 * * * *"')
@@ -69,7 +66,7 @@ def plain(text: str, tz: str) -> Schedule:
 
 
 def when(text: str) -> datetime:
-    """Read an instant in ISO 8601 with its offset from UTC. Raises ScheduleError for anything else."""
+    """Read an instant in ISO 8601 with its offset from UTC. Raises ScheduleError if unreadable."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -116,7 +113,6 @@ _KINDS: Final[Mapping[str, Callable[[str, str], Schedule]]] = {
 
 
 def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """Return the text before the settings, and the settings by name."""
     first = _SETTING.search(text)
     if first is None:
         return text, {}
@@ -134,7 +130,7 @@ def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[s
 
 
 def _meant(words: str) -> str | None:
-    """Return the text of a schedule for words that people write: "every monday", "weekdays"."""
+    """Translate words such as "every monday" or "weekdays"."""
     return _IN_WORDS.get(words.lower().removeprefix("every").strip().removesuffix("s"))
 
 

@@ -1,7 +1,6 @@
 """Schedules, and how they combine: `a | b`, `.between(start, end)`, `.except_(window)`.
 
-Base class and combinators share a file because each needs the other. They ask nothing of a schedule but `next`, so they
-work for schedules of your own too.
+Combinators ask a schedule only for `next`, so they work for your own schedules too.
 """
 
 from __future__ import annotations
@@ -21,14 +20,11 @@ from ._errors import ScheduleError, shown
 from ._instant import EPOCH, FIRST_INSTANT, LAST_INSTANT, MICROSECOND, utc
 
 LONGEST_CLOSURE: Final = 10_000
-"""Questions to its parts for one slot outside of windows, after which a schedule counts as closed for good."""
+"""Questions to its parts for one slot, after which a schedule counts as closed for good."""
 
 
 class _Patience(local):
-    """The rest of LONGEST_CLOSURE for one question, which may pass through windows inside of windows.
-
-    Without a common count each level would multiply the work of the level below.
-    """
+    """The rest of LONGEST_CLOSURE for one question. Without a common count nested windows would multiply the work."""
 
     left: int = 0
     is_counting: bool = False
@@ -38,22 +34,22 @@ _patience: Final = _Patience()
 
 
 class Schedule(abc.ABC):
-    """A schedule says when something recurs. It is a plain value and reads no clock.
+    """When something recurs. A plain value that reads no clock.
 
-    To make your own, subclass it and write `next`. Make it a frozen value with equality and hash. The rest then works.
+    To make your own, subclass it and write `next`. Make it frozen, with equality and hash.
     """
 
     __slots__ = ()
 
     @abc.abstractmethod
     def next(self, after: datetime) -> datetime | None:
-        """Return the first slot strictly later than `after`, in UTC, or None if there is none.
+        """Return the first slot strictly later than `after`, in UTC, or None.
 
         A later `after` must not get an earlier answer. Raises ScheduleError if `after` has no zone.
         """
 
     def bind(self, key: str) -> Schedule:  # noqa: ARG002 - most schedules are the same for every job
-        """Return the schedule of the job `key`: its phase and its jitter are hashes of `key`. Twice changes nothing."""
+        """Return the schedule of job `key`: hashes of `key` give phase and jitter. Repeating changes nothing."""
         return self
 
     def __or__(self, other: Schedule) -> Schedule:
@@ -62,21 +58,16 @@ class Schedule(abc.ABC):
         return AnyOf((self, other))
 
     def between(self, start: datetime | None = None, end: datetime | None = None) -> Schedule:
-        """Return the slots from `start` on and before `end`. Raises ScheduleError if there are none."""
+        """Keep slots from `start` and before `end`. Raises ScheduleError if there are none."""
         return Between(self, start, end)
 
     def except_(self, *windows: Window) -> Schedule:
-        """Return the slots outside all `windows`. Raises ScheduleError if there are none, or for a value that is no
-        Window.
-        """
+        """Keep slots outside all `windows`. Raises ScheduleError if none are left, or for a value that is no Window."""
         return Except(self, windows)
 
 
 def answer(schedule: Schedule, after: datetime) -> datetime | None:
-    """Return `schedule.next(after)`, in UTC.
-
-    Raises ScheduleError if the answer breaks its promise: not later than `after`, without a zone, or no datetime.
-    """
+    """Return `schedule.next(after)` in UTC. Raises ScheduleError unless that is aware and later than `after`."""
     found = schedule.next(after)
     if found is None:
         return None
@@ -99,7 +90,7 @@ def _starts(value: Schedule) -> Schedule:
 
 @frozen
 class Window:
-    """Windows of time in which a schedule has no slots. One opens at each slot of `starts`, and is `length` long.
+    """Times in which a schedule has no slots: one opens at each slot of `starts`, for `length`.
 
     A window's start belongs to it, its end does not. `reason` is a note for people.
     """
@@ -116,7 +107,7 @@ class Window:
         )
 
     def end(self, instant: datetime) -> datetime | None:
-        """Return when the window around `instant` ends, in UTC, or None if there is none."""
+        """Return when the window around `instant` ends, in UTC, or None outside windows."""
         instant = utc(instant)
         start = answer(self.starts, instant - self.length if instant - FIRST_INSTANT > self.length else FIRST_INSTANT)
         if start is None or start > instant:
@@ -133,7 +124,7 @@ def _flat(parts: Iterable[Schedule]) -> tuple[Schedule, ...]:
 
 @frozen
 class AnyOf(Schedule):
-    """The slots of all its parts; one slot where several parts have the same."""
+    """The slots of all its parts, each once."""
 
     parts: tuple[Schedule, ...] = field(converter=_flat)
 
@@ -150,7 +141,7 @@ class AnyOf(Schedule):
 
 @frozen
 class Between(Schedule):
-    """The slots of `schedule` from `start` on, and before `end`."""
+    """The slots of `schedule` from `start`, and before `end`."""
 
     schedule: Schedule
     start: datetime | None = field(converter=optional(utc))
@@ -171,7 +162,6 @@ class Between(Schedule):
         return f"{_operand(self.schedule)}{start}{end}" if start or end else f"{_operand(self.schedule)} until never"
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the next slot of the schedule, unless it lies at or past the end."""
         after = utc(after)
         if self.start is not None and after < self.start:
             after = self.start - MICROSECOND
@@ -192,12 +182,12 @@ def _check_window(window: object) -> None:
 
 
 class _Closed(ScheduleError):
-    """Windows follow windows without end, as far as the search went."""
+    """Windows follow windows without end."""
 
 
 @frozen
 class Except(Schedule):
-    """The slots of `schedule` that lie in none of the `windows`."""
+    """The slots of `schedule` in none of the `windows`."""
 
     schedule: Schedule
     windows: tuple[Window, ...]
@@ -218,9 +208,7 @@ class Except(Schedule):
         return f"{_operand(self.schedule)} except {' and '.join(map(str, self.windows)) or '()'}"
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the next slot of the schedule in no window. Raises ScheduleError when windows follow windows without
-        end.
-        """
+        """Raises ScheduleError if windows follow windows without end."""
         after = utc(after)
         if _patience.is_counting:
             return self._search(after)

@@ -1,4 +1,4 @@
-"""The text of a schedule, for files and tables. `parse` reads it as an equal schedule."""
+"""The text of a schedule, which `parse` reads as an equal schedule."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ _NEVER_BOUND: Final = (After, At, Calendar)
 
 
 def text_of(schedule: Schedule, key: str | None = None) -> str:
-    """Return a text that `parse` reads as an equal schedule.
+    """Return a text that `parse` reads as an equal schedule; with `key`, equal once both are bound to it.
 
-    With `key`, the schedules are equal once both are bound to `key`. The text leaves out the phase, the jitter and the
-    values of H that binding adds.
-
-    Raises ScheduleError for a schedule of a class of your own, alone or inside another. Also for a schedule bound to
-    another key, and for a text that is too long.
+    Raises ScheduleError for a class of your own, a schedule bound to another key, or too long a text.
     """
     kind = type(schedule)
     if kind in _NEVER_BOUND or (kind is Every and schedule.anchor is None):  # type: ignore[attr-defined] # nearly all schedules
@@ -68,7 +64,7 @@ def _parts(schedule: Schedule) -> tuple[Schedule, ...]:
 
 
 def _unbound(schedule: Schedule, key: str) -> Schedule:
-    """Return the schedule before it was bound to `key`, as far as that can be seen."""
+    """Return the schedule before `bind(key)`, as far as that shows."""
     match schedule:
         case Every() if schedule.anchor is not None:
             interval, jitter = schedule.interval, schedule.jitter

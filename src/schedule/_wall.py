@@ -1,8 +1,8 @@
-"""Wall time: what the clocks of a zone show, as naive datetimes, and which instants that means.
+"""Wall time: what a zone's clocks show, as naive datetimes, and the instants meant.
 
-A wall time may come twice (clocks set back) or not at all (clocks set forward). PEP 495 tells them apart: reading it
-with `fold=0` gives the offset before the nearest change, with `fold=1` the offset after it. Equal offsets: the time
-comes once. `before > later`: twice, first at `wall - before`. `before < later`: never.
+A wall time may come twice (clocks set back) or never (clocks set forward). Read with `fold=0` it has the offset before
+the nearest change, with `fold=1` the offset after it (PEP 495). Equal offsets: it comes once. `before > later`: twice,
+first at `wall - before`. `before < later`: never.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SECOND = timedelta(seconds=1)
 
 
 def zone_name(zone: str | ZoneInfo) -> str:
-    """Return the IANA name of a zone. Raises ScheduleError if there is no such zone."""
+    """Return the IANA name. Raises ScheduleError if there is no such zone."""
     if isinstance(zone, ZoneInfo) and zone.key:
         return zone.key
     if not isinstance(zone, str):
@@ -27,7 +27,7 @@ def zone_name(zone: str | ZoneInfo) -> str:
 
 
 def find_zone(name: str) -> ZoneInfo:
-    """Return the zone of that IANA name. Raises ScheduleError if there is none."""
+    """Raise ScheduleError if there is no such zone."""
     try:
         return ZoneInfo(name)
     except (LookupError, OSError, ValueError):
@@ -40,7 +40,7 @@ def _advice(name: str) -> str:
 
 
 def offsets(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
-    """Return the offsets from UTC before and after the change nearest to `wall`; mostly equal."""
+    """Return the offsets from UTC before and after the nearest change; mostly equal."""
     local = wall.replace(tzinfo=zone)
     before, later = local.utcoffset(), local.replace(fold=1).utcoffset()
     assert before is not None
@@ -49,7 +49,7 @@ def offsets(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
 
 
 def change(wall: datetime, before: timedelta, later: timedelta, zone: ZoneInfo) -> datetime:
-    """Return the change nearest to `wall` as naive UTC, given its two different offsets."""
+    """Return the nearest change as naive UTC, given its different offsets."""
     low, high = sorted((wall - before, wall - later))
     # The change lies in (low, high]: the wrong offset puts `wall` on the other side of it.
     while high - low > SECOND:
@@ -62,7 +62,7 @@ def change(wall: datetime, before: timedelta, later: timedelta, zone: ZoneInfo) 
 
 
 def first_instant(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Return when the clocks of `zone` first show `wall`; if they skip it, the first instant after the gap. In UTC."""
+    """Return when clocks first show `wall`; if skipped, the first instant after the gap. UTC."""
     before, later = offsets(wall, zone)
     found = change(wall, before, later, zone) if before < later else wall - before
     return found.replace(tzinfo=UTC)
