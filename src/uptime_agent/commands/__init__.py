@@ -1,4 +1,1 @@
-"""Commands that run no checks: about fleets and their servers, workers, and trials.
-
-Each module is imported on its own, so that a command loads only what it needs.
-"""
+"""Commands that run no checks. Each module is imported alone: a command loads only what it needs."""

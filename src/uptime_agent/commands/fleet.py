@@ -1,4 +1,4 @@
-"""Commands about PostgreSQL fleets. Each imports what it needs when it runs, as all commands do."""
+"""Commands about PostgreSQL fleets."""
 
 # ruff: noqa: PLC0415
 
@@ -214,7 +214,7 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
 
 
 def _instead(command: str, place: StorePlace, schemas: Iterable[str]) -> str:
-    """Say which command asks the store in the first of these schemas. Without secrets it can be copied as it stands."""
+    """The command for the first of these schemas. Without secrets it can be copied."""
     from urllib.parse import quote
 
     from ..text import masked
@@ -225,7 +225,6 @@ def _instead(command: str, place: StorePlace, schemas: Iterable[str]) -> str:
 
 
 def _to_put_into(address: str, tube: str) -> Queue:
-    """Make a queue that takes nothing."""
     from scheduler.queues.beanstalkd import BeanstalkdQueue
 
     return BeanstalkdQueue(address, tube=tube, reservers=0)

@@ -1,4 +1,4 @@
-"""The trial of a channel: one test message and its result."""
+"""The trial of a channel."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from ..toml import suggestion
 
 
 def tried(config: Config, channel: str, verbosity: int) -> tuple[str, int]:
-    """Send a test message over a channel. Returns the result in words, and the exit code.
-
-    0: delivered; 1: refused; 2: there is no such channel.
-    """
+    """Send a test message. Returns its result, and 0: delivered, 1: refused, 2: no such channel."""
     way = config.channels.get(channel)
     if way is None:
         return f"there is no [[channel]] {channel!r} in it{suggestion(channel, config.channels)}", 2

@@ -1,4 +1,4 @@
-"""A worker: it takes what is due from a queue and runs it, and has no jobs of its own."""
+"""A worker: it runs what is due from a queue, and has no jobs of its own."""
 
 # ruff: noqa: PLC0415 - as in cli.py
 
@@ -77,7 +77,6 @@ def worker(  # noqa: PLR0917 - the options, in their order
 
 
 def _limits(texts: Sequence[str]) -> dict[str, float]:
-    """Read limits, or end with the first that is none."""
     found = {}
     for text in texts:
         name, _, number = text.partition("=")
@@ -88,7 +87,6 @@ def _limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _labels(text: str | None) -> Mapping[str, str]:
-    """Read labels, or end with what of them is none."""
     from scheduler.stores import labels_of
 
     try:
@@ -124,7 +122,7 @@ def _scheduler(
 
 
 async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> None:
-    """Run until a signal comes; the second one cuts off what still runs."""
+    """Run until a signal; the second cuts off what still runs."""
     import anyio
 
     from scheduler import SchedulerStarted

@@ -1,7 +1,6 @@
 """The configuration, from a file or a command line: what is checked, how often, within which limits, stored where.
 
-Offers `read_config`, `watch_config`, their `Config`, and a preview for people. Reads files and the environment; starts
-nothing and opens no store. Runs on the main thread, before anything else.
+Reads files and the environment; starts nothing and opens no store. On the main thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The [[channel]]s and [notify] of a configuration: who is told, how, and by which rules."""
+"""[[channel]] and [notify]: who is told, how, and by which rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_ALL: Final = ("name", "kind", "timeout", "rate")
 
 
 def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, Way]:
-    """Read all channels by name. Without `needs_secrets`, channels that cannot be made are left out."""
+    """Read channels by name. Without `needs_secrets`, unusable channels are left out."""
     tables = top.take("channel", _tables, [], "ways to tell people of incidents. See [Get told](get-told.md)")
     lines: dict[str, int] = {}
     found: dict[str, Way] = {}
@@ -38,7 +38,7 @@ def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = T
 
 
 def channel_names(top: Section) -> list[str]:
-    """The names of all channels of a file, faulty ones included."""
+    """Names of all channels, faulty ones included."""
     tables = top.table.get("channel")
     names = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
     return [name for name in names if isinstance(name, str)]
@@ -130,7 +130,6 @@ def _rate(value: Any) -> Rate:
 
 
 def _digest(value: Any) -> Digest | None:
-    """Read { above = 10, within = "30s" }, or false for none."""
     match value:
         case False:
             return None

@@ -1,4 +1,4 @@
-"""Python's garbage collector pauses while a large configuration is made."""
+"""A pause of Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Pause the garbage collector while the body runs.
-
-    The values of a file stay: they hold no garbage, and would be searched again and again.
-    """
+    """Pause the garbage collector while the body runs: a file's values stay, and hold no garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

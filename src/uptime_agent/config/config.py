@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from ..tables import TablesPlace
 
 LARGEST_FILE: Final = 10_000_000
-"""Bytes of a file. A check takes some hundred."""
+"""Bytes. A check takes some hundred."""
 
 MOST_PROBLEMS: Final = 1_000
-"""Problems after which reading stops; a hundred of them are shown."""
+"""Reading stops after them; a hundred are shown."""
 
 _LONGEST_TITLE: Final = 100
 _TABLES: Final = {
@@ -73,7 +73,7 @@ _TABLES: Final = {
     "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
-"""The tables of a file, and their meanings for docs/configuration.md."""
+"""Their meanings, for docs/configuration.md."""
 
 _OF_METRICS: Final = ("metrics", "probes")
 
@@ -103,7 +103,7 @@ class Config:
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """All warnings: of the file, and about weak security of checks and servers."""
+        """Warnings of the file, and about weak security."""
         enabled = [target for target in self.targets if target.is_enabled]
         unverified = [target.name for target in enabled if target.is_unverified]
         in_clear = [target.name for target in enabled if target.may_send_in_clear]
@@ -113,7 +113,7 @@ class Config:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown: of all targets, all channels and the store."""
+        """Texts never to show."""
         of_channels = (way.channel.secrets for way in self.channels.values())
         of_servers = [each.server.secrets for each in self.postgres]
         of_servers += [] if self.tables is None else [self.tables.server.secrets]
@@ -123,9 +123,8 @@ class Config:
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    """Read a file. Raises ConfigError with all its problems.
-
-    Without `needs_secrets`, values from unset variables are left out.
+    """Read a file. Raises ConfigError with all problems. Without `needs_secrets`, values from unset variables are left
+    out.
     """
     try:
         content = _content(file)
@@ -155,10 +154,7 @@ def parse_config(
     needs_secrets: bool = True,
     most_problems: int | None = None,
 ) -> Config:
-    """Read the text of a file that messages call `file`; see `read_config`.
-
-    `most_problems`: reading stops after that many; None: it never does.
-    """
+    """Read the text of a file; see `read_config`. Reading stops after `most_problems`; None: never."""
     if more := over(content):
         raise ConfigError(file, [Problem(*more)])
     try:
@@ -179,9 +175,9 @@ def parse_config(
 
 
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Tables of a file without each `{ env = "NAME" }` that the environment lacks.
+    """Leave out each `{ env = "NAME" }` that the environment lacks.
 
-    A required option gets a text in its place that says so; the target is not asked.
+    A required option gets a text in its place: the target is not asked.
     """
     tables = {**tables, **{key: leaving_out_unset(tables[key], environment) for key in _OF_METRICS if key in tables}}
     checks = tables.get("check")
@@ -288,7 +284,7 @@ def _servers(
 def _probes(
     section: Section, file: Path, environment: Mapping[str, str], store: StorePlace
 ) -> tuple[tuple[Layer, ...], TablesPlace | None]:
-    """Read [probes], a scope around all servers, and the place of tables with more servers and scopes."""
+    """Read [probes]: a scope around all servers, and where tables name more servers and scopes."""
     if not section.table:
         return (), None
     from ..postgres import Layer  # noqa: PLC0415 - as above
@@ -304,7 +300,7 @@ def _probes(
 def _targets(
     top: Section, common: Common, within: Reach, folder: Path, taken: dict[str, Section]
 ) -> tuple[Target, ...]:
-    """Read each [[check]] in the file. `taken`: their names and sections."""
+    """Read each [[check]]. `taken` gets their sections by name."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres") and not _has_tables(top):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
@@ -323,7 +319,7 @@ def _targets(
 
 
 def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
-    """Names and tags of faulty checks. No further problems are told of these."""
+    """Names and tags of faulty checks, of which no further problems are told."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if len(targets) == len(tables):
         return frozenset()
@@ -343,7 +339,7 @@ def _has_tables(top: Section) -> bool:
 
 
 def _hosts_beyond(target: Target, within: Reach) -> list[str]:
-    """The hosts of a target outside the reach, as far as URLs tell: a name's addresses are judged when dialled."""
+    """A target's addresses outside the reach, as URLs tell: a name's addresses are judged when dialled."""
     check = target.check
     checks = [step.check for step in check.steps] if isinstance(check, StepsCheck) else [check][: target.is_resolved]
     hosts = [each.url.host for each in checks]

@@ -22,24 +22,24 @@ HOST: Final = "host:"
 _VARIABLE: Final = "TIMERQUEUE_LIMIT_"
 _PER_KIND: Final = 200
 _LARGEST: Final = 10**15
-"""The largest size: a larger float may be no whole number."""
+"""A larger float may be no whole number."""
 
 
 @frozen
 class Limits:
-    """Checks at a time: `total`, and by name those of a kind, a host, or all other hosts."""
+    """Checks at a time: in `total`, and by name of a kind, a host, or each other host."""
 
     total: float
     named: Mapping[str, float]
 
     def now(self, before: Limits) -> dict[str, float]:
-        """The named limits after those of `before`. A host without a size of its own now gets that of all hosts."""
+        """The named limits after `before`. A host whose own limit is gone gets that of all hosts."""
         gone = {name: self.named[HOSTS] for name in before.named if name not in self.named and name.startswith(HOST)}
         return {**gone, **self.named}
 
 
 def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
-    """Read the limits, with warnings about variables that make no sense and are not used."""
+    """Read the limits, with warnings about senseless variables, which are not used."""
     sizes: dict[str, float] = {TOTAL: 500.0, **dict.fromkeys(kinds, float(_PER_KIND)), HOSTS: 10.0}
     warnings: list[str] = []
     for name in list(sizes):
@@ -59,7 +59,6 @@ def _meaning(name: str) -> str:
 
 
 def _of_hosts(section: Section) -> dict[str, float]:
-    """Read the limits of named hosts, in either notation."""
     named = {key.removeprefix(HOST): key for key in section.table if key.startswith(HOST) and key != HOSTS}
     meaning = "checks of that host, however it is spelled: with capitals, as IDN, with a dot at the end"
     return {
@@ -69,7 +68,7 @@ def _of_hosts(section: Section) -> dict[str, float]:
 
 
 def variable_of(name: str) -> str:
-    """The environment variable for a limit: TIMERQUEUE_LIMIT_HTTP, and TIMERQUEUE_LIMIT_HOST for each host."""
+    """A limit's environment variable, such as TIMERQUEUE_LIMIT_HTTP, or TIMERQUEUE_LIMIT_HOST for each host."""
     return _VARIABLE + name.partition(":")[0].upper()
 
 

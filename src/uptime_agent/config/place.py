@@ -1,7 +1,4 @@
-"""Where the agent stores what it finds: in a SQLite file, on a PostgreSQL server, or in memory.
-
-One place is for the history of checks, one for the metrics of PostgreSQL probes.
-"""
+"""Where history and metrics are stored: in a SQLite file, on a PostgreSQL server, or in memory."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ SQLITE: Final = "sqlite"
 POSTGRES: Final = ("postgresql", "postgres")
 
 SCHEMA: Final = "timerqueue_agent"
-"""The schema of the tables: stores of other programs in the same database have their own."""
+"""Of the tables: other programs' stores in the database have their own."""
 
 OF_PROGRAMS: Final = "timerqueue"
 """The default schema of a program's PostgresStore."""
@@ -42,7 +39,7 @@ METRICS_SCHEMA: Final = "timerqueue_metrics"
 
 DAY: Final = 86_400.0
 MEMORY_KEEPS: Final = 3_600.0
-"""Seconds for which an agent without a store keeps samples."""
+"""Seconds that samples are kept without a store."""
 
 _LONGEST_SCHEMA: Final = 63
 _SETTING: Final = "schema="
@@ -51,10 +48,9 @@ _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABA
 
 @frozen(repr=False)
 class StorePlace:
-    """A place for a store. `file`: a SQLite database. `dsn`: a PostgreSQL server, with the `schema` of the tables.
-    Neither: memory, which ends with the process. `fleet`: our part in the fleet that shares it; None: it is not shared.
+    """A store's place: a SQLite `file`, or a PostgreSQL `dsn` with the tables' `schema`, or neither: memory.
 
-    `str` and `repr` show no password.
+    `fleet`: our part in the fleet that shares it. `str` and `repr` show no password.
     """
 
     file: Path | None = None
@@ -74,11 +70,11 @@ class StorePlace:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown."""
+        """Texts never to show."""
         return frozenset() if self.dsn is None else secrets_in(self.dsn)
 
     def check(self) -> None:
-        """Raise StoreError for what a start would refuse, as far as that shows without opening or making anything."""
+        """Raise StoreError for what a start would refuse, as far as shows without opening or making anything."""
         store = self._made()
         if store is not None:
             store.preflight()
@@ -97,22 +93,22 @@ class StorePlace:
     def make(self) -> Store | None:
         """Make an unopened store; None: memory.
 
-        Raises StoreError if the driver is missing, or if the place makes no sense to it.
+        Raises StoreError if the driver is missing, or the place makes no sense to it.
         """
         return self._made()
 
     def of_programs(self) -> StorePlace:
-        """Return this place with the schema of programs, if it names none."""
+        """Use programs' schema, if none is named."""
         return evolve(self, schema=OF_PROGRAMS) if self.schema == SCHEMA else self
 
     def fleet_view(self) -> FleetView:
-        """Read which nodes have the store, which is on a server. Raises StoreError."""
+        """Read which nodes have the store on a server. Raises StoreError."""
         with self.visited() as store:
             return store.fleet()
 
     @contextmanager
     def visited(self) -> Iterator[PostgresStore]:
-        """Lend the store, which is on a server, to a visitor, unopened. Raises StoreError."""
+        """Lend the unopened store on a server. Raises StoreError."""
         from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
 
         store = self._made()
@@ -144,10 +140,10 @@ class StorePlace:
 
 @frozen(kw_only=True)
 class MetricsPlace:
-    """Where metrics are kept: `store`, or if None next to the history. `base`: files are named after it.
+    """Where metrics are kept: in `store`, or if None next to the history, in files named after `base`.
 
-    `age`: seconds for which they are kept, `ages` those of probes by name; a server may set others. `most_bytes`: of a
-    SQLite file. `spool_bytes`: what may wait on disk while the store is away.
+    `age`: seconds they are kept; `ages`: by probe name; a server may set others. `most_bytes`: of a SQLite file.
+    `spool_bytes`: on disk while the store is away.
     """
 
     store: StorePlace | None = None
@@ -160,21 +156,21 @@ class MetricsPlace:
 
     @property
     def kept(self) -> tuple[float, Mapping[str, float]]:
-        """For how long metrics are kept, `age` and `ages`: the only part that is followed while the agent runs."""
+        """`age` and `ages`: the only part followed while the agent runs."""
         return self.age, self.ages
 
     def keeping(self, other: MetricsPlace) -> MetricsPlace:
-        """This place, with the ages of another."""
+        """This place with another's ages."""
         return evolve(self, age=other.age, ages=other.ages)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown."""
+        """Texts never to show."""
         own = frozenset() if self.password is None else frozenset([self.password])
         return own if self.store is None else own | self.store.secrets
 
     def beside(self, history: StorePlace) -> StorePlace:
-        """The place of the metrics, given that of the history."""
+        """The metrics' place, given the history's."""
         if self.store is not None:
             return self.store
         base = self._base(history)
@@ -183,14 +179,14 @@ class MetricsPlace:
         return StorePlace(file=base.with_suffix(".metrics.db"))
 
     def files(self, history: StorePlace) -> list[Path]:
-        """Return the file and the folder of metrics on this machine, given the place of the history."""
+        """Its file and folder on this machine."""
         place, spool = self.beside(history), self._spool(history)
         return [each for each in (place.file, spool) if each is not None]
 
     def make(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> tuple[ReadableStore, Spool | None]:
         """Make an unopened store, and its spool; memory needs none.
 
-        Raises ValueError or ModuleNotFoundError for a server that the driver cannot use.
+        Raises ValueError or ModuleNotFoundError if the driver cannot use the server.
         """
         from ..postgres import MemoryMetrics, Spool, SqliteMetrics, postgres_metrics  # noqa: PLC0415
 
@@ -203,7 +199,7 @@ class MetricsPlace:
         return MemoryMetrics(kept), None
 
     def retention(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> Retention:
-        """Return how long metrics are kept: a server's own setting of a probe comes first."""
+        """How long metrics are kept. A server's own setting comes first."""
         from ..postgres import Retention  # noqa: PLC0415
 
         is_memory = self.beside(history) == StorePlace()
@@ -224,10 +220,7 @@ class MetricsPlace:
 def read_metrics(
     top: Section, meaning: str, history: StorePlace, file: Path, environment: Mapping[str, str], *, is_used: bool
 ) -> MetricsPlace:
-    """Read [metrics], or metrics = "PLACE". `meaning`: of the table, for the docs.
-
-    `is_used`: some server is probed.
-    """
+    """Read [metrics], or metrics = "PLACE". `meaning`: for the docs. `is_used`: some server is probed."""
     place = store_place(file.parent, environment, METRICS_SCHEMA)
     said = top.table.get("metrics")
     if isinstance(said, str) or (isinstance(said, dict) and said.keys() == {"env"}):
@@ -287,7 +280,6 @@ def _troubles(found: MetricsPlace, history: StorePlace, *, is_used: bool) -> Ite
 
 
 def _ages(section: Section) -> dict[str, float]:
-    """Read how long samples are kept, by probe."""
     if not section.table:
         return {}
     from ..postgres import CATALOGUE  # noqa: PLC0415 - the probes take as long to import as all checks
@@ -298,9 +290,7 @@ def _ages(section: Section) -> dict[str, float]:
 
 
 def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
-    """Return the store as nodes share it. A store for one process is a problem of [fleet], unless it is only a default
-    for an unreadable one.
-    """
+    """The store as nodes share it. Notes a problem if it is for one process and not just a misread one's default."""
     if store.dsn is None and not top.is_misfit("store"):
         top.complain(
             f"[fleet]: agents share a store in PostgreSQL, and {store} is for one process: "
@@ -311,12 +301,12 @@ def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
 
 
 def beside(config: Path) -> StorePlace:
-    """The default store: the file of the configuration, ending in .db."""
+    """By default the configuration's name, ending in .db."""
     return StorePlace(file=config.with_suffix(".db"))
 
 
 def store_place(folder: Path, environment: Mapping[str, str], schema: str = SCHEMA) -> Reader[StorePlace]:
-    """Make a reader of places. Files are relative to `folder`; { env = "NAME" } comes from the environment.
+    """Make a reader of places: files relative to `folder`, or { env = "NAME" }.
 
     `schema`: of a server whose URL names none.
     """
@@ -348,7 +338,7 @@ def _place(text: str, folder: Path, schema: str) -> StorePlace:
 
 
 def _server(text: str, schema: str) -> StorePlace:
-    """Read a server. `?schema=NAME` is our own setting, not libpq's."""
+    """`?schema=NAME` is our own setting, not libpq's."""
     address, _, query = text.partition("?")
     settings = [each for each in query.split("&") if each]
     others = [each for each in settings if not each.startswith(_SETTING)]

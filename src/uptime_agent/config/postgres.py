@@ -1,4 +1,4 @@
-"""The [[postgres]] tables of a configuration: which servers are probed, by which role, and how."""
+"""[[postgres]]: which servers are probed, by which role, and how."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIGHEST_PORT: Final = 65_535
 MOST_CONNECTIONS: Final = 100
 MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
-"""Seconds: the shortest interval of a probe in a configuration. A burst is faster, for a minute."""
+"""Seconds between a probe's samples. A burst is faster, for a minute."""
 LONGEST_TIMEOUT: Final = 300.0
 LARGEST_SECRET: Final = 64_000
 _OF_LIBPQ: Final = {
@@ -32,7 +32,6 @@ _OF_LIBPQ: Final = {
     "options": "settings of the session",
     "require_auth": "which ways to log in are allowed",
 }
-"""Settings of libpq and their meanings."""
 
 _OF_SERVER: Final = ("host", "port", "user", "password", "database", *_OF_LIBPQ)
 
@@ -45,10 +44,7 @@ def read_postgres(
     *,
     needs_secrets: bool = True,
 ) -> tuple[PostgresTarget, ...]:
-    """Read all servers. Without `needs_secrets`, servers whose secrets are missing are left out.
-
-    `inherited`: the scopes around all of them.
-    """
+    """Read all servers, within the `inherited` scopes. Without `needs_secrets`, servers that lack secrets are left out."""
     lines: dict[str, int] = {}
     found: list[PostgresTarget] = []
     for section in sections:
@@ -119,7 +115,7 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
 def read_tables(
     section: Section, folder: Path, environment: Mapping[str, str], copy: Path | None
 ) -> TablesPlace | None:
-    """Read where the tables are that name servers and probes; None: nowhere. `copy`: the file of their last rows."""
+    """Read where tables name servers and probes, if anywhere. `copy`: the file of their last rows."""
     server = section.take(
         "from",
         _dsn(_secret(folder, environment)),
@@ -137,7 +133,6 @@ def read_tables(
 
 
 def _server(section: Section, secret: Reader[str]) -> Server | None:
-    """Read where the server is: a dsn or its parts, and a password."""
     dsn = section.take(
         "dsn",
         _dsn(secret),
@@ -175,7 +170,6 @@ def _server(section: Section, secret: Reader[str]) -> Server | None:
 
 
 def _default(key: str) -> str:
-    """The default of a key, in words."""
     return "none that sends the password as it is without TLS" if key == "require_auth" else "as libpq finds it"
 
 
@@ -202,10 +196,7 @@ def _dsn(secret: Reader[str]) -> Reader[Server]:
 
 
 def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
-    """Make a reader of texts that may be references to a variable or a file.
-
-    { env = "NAME" }, or { file = "PATH" } relative to the folder.
-    """
+    """Read texts, { env = "NAME" }, or { file = "PATH" } relative to the folder."""
 
     def read(value: Any) -> str:
         match value:
@@ -239,12 +230,11 @@ def _share(value: Any) -> float:
 
 
 def _choices(section: Section) -> dict[str, Choice]:
-    """Read [postgres.probes]: the choices for one server."""
     return read_choices(section.section("probes", "what holds for probes on this server: see [`[probes]`](#probes)"))
 
 
 def read_choices(probes: Section) -> dict[str, Choice]:
-    """Read the choices of a scope, by probe."""
+    """Read a scope's choices, by probe."""
     found = {}
     for name in [each for each in probes.table if not probes.is_asked(each)]:
         if name in CATALOGUE:
@@ -264,7 +254,7 @@ def read_choices(probes: Section) -> dict[str, Choice]:
 
 
 def _choice_of(probes: Section, name: str) -> Choice:
-    """Read one probe: true, false, an interval (which turns it on), or a table."""
+    """Read true, false, an interval (which turns the probe on), or a table."""
     if not isinstance(probes.table[name], dict):
         return probes.take(name, _choice, Choice())
     section = probes.section(name)
@@ -291,7 +281,7 @@ def _choice(value: Any) -> Choice:
 
 
 def read_interval(value: Any) -> float:
-    """Read the interval of a probe."""
+    """Read a probe's interval."""
     every = seconds(value)
     if every < SHORTEST:
         raise Unfit(f"an interval of at least {SHORTEST:g} s", value)
@@ -299,7 +289,7 @@ def read_interval(value: Any) -> float:
 
 
 def read_timeout(value: Any) -> float:
-    """Read the timeout of a probe."""
+    """Read a probe's timeout."""
     found = seconds(value)
     if found > LONGEST_TIMEOUT:
         raise Unfit(f"a timeout of at most {LONGEST_TIMEOUT:g} s", value)

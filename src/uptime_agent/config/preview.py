@@ -19,12 +19,12 @@ from .limits import HOST, HOSTS, TOTAL
 from .target import Target
 
 LOOK_AHEAD: Final = 20
-"""Starts that estimate the rate of a calendar schedule."""
+"""Starts that estimate a calendar's rate."""
 
 SHOWN: Final = 3
 
 MOST_COMPARED: Final = 20
-"""Unknown hosts for which a similar one is looked for among all checks."""
+"""Unknown hosts for which a similar one is sought."""
 
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
@@ -44,13 +44,13 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
 
 
 def over(config: Config, now: datetime) -> list[Target]:
-    """The targets that would never be checked; with these nothing starts."""
+    """Targets that would never be checked; with these nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
     return [each for each in coming if not _comes_again(each.schedule, now) and not _starts_of(each, now, 1)]
 
 
 def _comes_again(schedule: Schedule, now: datetime) -> bool:
-    """Whether an interval ends within the calendar, whatever its phase."""
+    """Whether an interval ends before the year 10000."""
     try:
         return isinstance(schedule, (Every, After)) and bool(now + schedule.interval)
     except OverflowError:
@@ -65,7 +65,7 @@ def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
 
 
 def per_second(schedule: Schedule, now: datetime) -> float:
-    """Starts per second, the mean of the next ones."""
+    """Starts per second, a mean of the next ones."""
     if isinstance(schedule, (Every, After)):
         return 1 / schedule.interval.total_seconds()
     gaps = [(later - recheck).total_seconds() for recheck, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
@@ -150,7 +150,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
 
 
 def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
-    """The load of each limit by every target that needs it. No target is checked twice at the same time."""
+    """The load of each limit, by target. No target is checked twice at the same time."""
     found: dict[str, list[float]] = {TOTAL: []}
     for target, rate in zip(targets, rates, strict=True):
         for name in (TOTAL, *target.needs):
@@ -171,12 +171,11 @@ def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
 
 
 def _interval(target: Target) -> float:
-    """Seconds from start to start. Infinite if the schedule waits for an end or decides by itself."""
+    """Seconds from start to start, or infinite."""
     return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
 
 
 def _unused_hosts(config: Config) -> Iterator[str]:
-    """Lines about named hosts that no check has: their settings have no effect."""
     checked = {host_name(target.check.url.host) for target in config.targets}
     limited = {name.removeprefix(HOST) for name in config.limits.named if name.startswith(HOST)} - {"*"}
     may_redirect = any(getattr(target.check, "redirects", 0) for target in config.targets)  # who knows where to

@@ -18,19 +18,19 @@ from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, check_channels
 
 MOST_GROUPS: Final = 8
-"""Groups of one target: its report has a status for each."""
+"""Of one target: its report has a status for each."""
 
 MOST_MEMBERS: Final = 100_000
 
 SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 LOOK_AHEAD: Final = 100
-"""Windows whose distances are looked at, from that day on. Reading a file needs no clock."""
+"""Windows compared, from that day on: reading needs no clock."""
 
 
 def read_maintenance(
     sections: Iterable[Section], targets: Collection[Target], broken: Collection[str] = ()
 ) -> tuple[Planned, ...]:
-    """Read each [[maintenance]] in the file, for existing targets. `broken`: see `named`."""
+    """Read each [[maintenance]] of existing targets."""
     found = [_read(section, targets, broken) for section in sections]
     return tuple(each for each in found if each is not None)
 
@@ -38,9 +38,9 @@ def read_maintenance(
 def check_parents(
     targets: Collection[Target], sections: Mapping[str, Section], groups: Iterable[GroupPlan], names: Collection[str]
 ) -> None:
-    """Note unknown parents and circles of parents as problems of the checks that name them.
+    """Note unknown parents and circles as problems of their checks.
 
-    `sections`: of all checks by name, faulty ones included. `names`: of all groups likewise.
+    `sections` of checks by name, and `names` of groups, include faulty ones.
     """
     for target in targets:
         for name in target.depends_on:
@@ -77,7 +77,7 @@ def _read(section: Section, targets: Collection[Target], broken: Collection[str]
 
 
 def _check_length(section: Section, opens: Schedule, length: float) -> None:
-    """Note windows that last longer than the time between them."""
+    """Note windows longer than the time between them."""
     coming = starts(opens, SOME_DAY, LOOK_AHEAD)
     shortest = min(((later - recheck).total_seconds() for recheck, later in pairwise(coming)), default=math.inf)
     if length > shortest:
@@ -91,9 +91,7 @@ def read_groups(
     channels: Collection[str],
     broken: Collection[str] = (),
 ) -> tuple[GroupPlan, ...]:
-    """Read each [[group]] in the file, of existing targets. `channels`: the names of existing ones. `broken`: see
-    `named`.
-    """
+    """Read each [[group]] of existing targets. `channels`: existing names."""
     taken = {each.name for each in targets}
     of: Counter[str] = Counter()
     found: list[GroupPlan] = []
@@ -113,13 +111,13 @@ def read_groups(
 
 
 def spoken_for(targets: Collection[Target], groups: Iterable[GroupPlan]) -> frozenset[str]:
-    """The names of checks without messages of their own: they name no channels, and a group tells for them."""
+    """Checks that send no messages: they name no channels, and a group tells for them."""
     members = {name for group in groups if group.notify != () for name in group.members}
     return frozenset(each.name for each in targets if each.notify is None and each.is_enabled and each.name in members)
 
 
 def warnings_of_groups(targets: Collection[Target], groups: Iterable[GroupPlan]) -> list[str]:
-    """Warn of checks of which no message comes until enough members of their group are down."""
+    """Warn of checks that are silent until enough members of their group are down."""
     names = sorted(spoken_for(targets, groups))
     if not names:
         return []
@@ -167,7 +165,7 @@ def _group(section: Section, targets: Collection[Target], broken: Collection[str
 
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:
-    """Read how many members, of how many, make a group down. None: all."""
+    """Read "k of n" members that make a group down. None: all."""
     words = value.split() if isinstance(value, str) else []
     match words:
         case ["all"]:
@@ -199,10 +197,7 @@ def named(
     tags: Iterable[str],
     broken: Collection[str] = (),
 ) -> frozenset[str]:
-    """The names of the targets that a table names, by name or tag. Unknown ones are problems.
-
-    `broken`: names and tags of faulty checks, which are no problem here.
-    """
+    """The targets that a table names, by name or tag. Unknown ones are problems, unless `broken`: of faulty checks."""
     by_name = {each.name for each in targets}
     of_tag: dict[str, set[str]] = {}
     for target in targets:

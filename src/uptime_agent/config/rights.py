@@ -1,4 +1,4 @@
-"""Rights of other users and machines: who may write our files, and who may deceive our checks."""
+"""Rights of other users and machines: who may write our files or deceive our checks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MOST_NAMED: Final = 5
 
 
 def warnings_about(paths: Iterable[Path]) -> list[str]:
-    """Warn of files, and of folders above them, that every user may write."""
+    """Warn of files, and folders above them, that every user may write."""
     return list(dict.fromkeys(text for path in paths for text in _warnings(path)))
 
 
 def warnings_about_owners(paths: Iterable[Path], ours: int | None = None) -> list[str]:
-    """Warn of files and folders that another user owns: an owner may change them whatever the mode.
+    """Warn of paths that another user owns, except root: an owner may always change them.
 
-    `ours`: our user id; None: that of this process. Root may do so anyway.
+    `ours`: our user id; None: this process's.
     """
     if os.name != "posix":
         return []
@@ -50,7 +50,7 @@ def _name_of(user: int) -> str:
 
 
 def weaknesses(unverified: Sequence[str], in_clear: Sequence[str]) -> Iterator[str]:
-    """Say what an attacker on the network can do: answer for unverified targets, read what is sent in the clear."""
+    """Say what a network attacker can do: answer for unverified targets, read what is sent in the clear."""
     if unverified:
         yield f"certificates are not verified (verify = false) of {_listed(unverified)}"
     if in_clear:

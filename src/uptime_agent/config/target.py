@@ -1,4 +1,4 @@
-"""One [[check]] of a configuration and the [defaults] of all: what is checked, how and when."""
+"""One [[check]] and the [defaults] of all: what is checked, how and when."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT: Final = 10.0
 _OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
 
 _NAMES_FILES: Final = frozenset({"ca_file", "body", "headers", "step", "token"})
-"""Keys of a check that may name a file, or hold keys that may."""
+"""Keys that may name a file."""
 
 Start = Literal["phase", "now"]
 
@@ -36,7 +36,7 @@ _STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
 
 @frozen(kw_only=True)
 class Target:
-    """One target: what is checked, how and when. Lengths in seconds; `start` None: the schedule decides."""
+    """What is checked, how and when. Lengths in seconds; `start` None: the schedule decides."""
 
     name: str
     kind: str
@@ -55,36 +55,34 @@ class Target:
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     quorum: Quorum | None = None
-    """The rule for the nodes that check the target; None: the node that has it."""
+    """Which nodes check the target; None: the node that has it."""
     is_enabled: bool = True
     is_resolved: bool = True
-    """Whether the target's host is looked up and dialled. If not, a check takes a unit of a host only when it goes to
-    one.
-    """
+    """Its host is looked up and dialled. If not, a check takes a host's unit only when it goes there."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The limits of which its checks take a unit."""
+        """Limits of which its checks take a unit."""
         return self.needs_at(host_name(self.check.url.host)) if self.is_resolved else (self.kind,)
 
     def needs_at(self, host: str) -> tuple[str, str]:
-        """The limits of which a check takes a unit at another host, after a redirect."""
+        """The same at another host, after a redirect."""
         return (self.kind, HOST + host)
 
     @property
     def is_unverified(self) -> bool:
-        """Whether its check ignores certificates, so that an attacker on the network can answer."""
+        """Whether certificates are ignored: a network attacker can answer."""
         return not getattr(self.check, "verify", True)
 
     @property
     def may_send_in_clear(self) -> bool:
-        """Whether its check may send a password unencrypted."""
+        """Whether a password may travel unencrypted."""
         return getattr(self.check, "may_send_in_clear", False)
 
 
 @frozen(kw_only=True)
 class Common:
-    """Options that [defaults] may set for all checks."""
+    """Options that [defaults] may set."""
 
     interval: float = INTERVAL
     timeout: float = TIMEOUT
@@ -103,11 +101,10 @@ _COMMON: Final = dict.fromkeys(
     ("interval timeout mode need ip degraded_above max_attempts retry_interval failing_interval start notify").split(),
     None,
 )
-"""The keys that `read_common` reads."""
 
 
 def read_common(section: Section, base: Common) -> Common:
-    """Read these options from [defaults] or a [[check]]; absent ones are as in `base`."""
+    """Read these from [defaults] or a [[check]]; absent ones come from `base`."""
     if not section.has_any(_COMMON):
         return base
     return Common(
@@ -172,7 +169,6 @@ def read_common(section: Section, base: Common) -> Common:
 
 
 def _need(value: Any) -> int | None:
-    """Read how many addresses must be up; None: all."""
     if value == "all":
         return None
     try:
@@ -182,7 +178,7 @@ def _need(value: Any) -> int | None:
 
 
 def check_channels(section: Section, chosen: Common | Target | GroupPlan, names: Iterable[str]) -> None:
-    """Note unknown channels that the section names."""
+    """Note unknown channels."""
     known = list(names)
     for name in (chosen.notify or ()) if section.has("notify") else ():
         if name not in known:
@@ -190,7 +186,6 @@ def check_channels(section: Section, chosen: Common | Target | GroupPlan, names:
 
 
 def _interval(value: Any) -> float:
-    """Read a duration. A calendar belongs under another key."""
     try:
         return seconds(value)
     except Unfit:
@@ -201,10 +196,7 @@ def _interval(value: Any) -> float:
 
 
 def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table of a check in which file names are relative to `folder`, the configuration's.
-
-    The agent may be started from anywhere.
-    """
+    """Make file names relative to the configuration's `folder`: the agent may start anywhere."""
     if not _NAMES_FILES.intersection(table):
         return table
     found = dict(table)
@@ -220,14 +212,13 @@ def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """A value in which a file name is relative to that folder."""
     if isinstance(value, dict) and isinstance(value.get("file"), str):
         return {**value, "file": str(folder / value["file"])}
     return value
 
 
 def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:
-    """Read one [[check]]. None: its problems were noted. `taken`: the checks before it, by name."""
+    """Read one [[check]]. None: problems were noted. `taken`: earlier checks by name."""
     before = len(section.problems)
     url, kind = read_steps(section) if section.has("step") else _url_and_kind(section)
     known = _any_option() if kind is None and not section.has("step") else {} if kind is None else kind.options
@@ -296,7 +287,7 @@ def _url_and_kind(section: Section) -> tuple[Url | None, Kind | None]:
 
 
 def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
-    """The interval of a check. A kind may need a longer one than the default."""
+    """A kind may need a longer interval than the default."""
     if kind is None or interval >= kind.least_interval:
         return interval
     for key in ("interval", "max_attempts", "retry_interval", "failing_interval"):
@@ -306,7 +297,7 @@ def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
 
 
 def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
-    """Read how a check starts. A phase belongs to an interval: that of [defaults] is for intervals alone."""
+    """A phase belongs to an interval: that of [defaults] is for intervals alone."""
     if start != "phase" or isinstance(schedule, (Every, After)):
         return start
     if section.has("start"):
@@ -315,7 +306,7 @@ def _start(section: Section, start: Start | None, schedule: Schedule) -> Start |
 
 
 def url_of(value: Any) -> Url:
-    """Read the URL of a check. Raises Unfit, without credentials in its text."""
+    """Read a check's URL. Raises Unfit, without credentials."""
     if isinstance(value, str) and "${" in value:
         expected = "a URL as it is, for no variable is replaced within a text (headers and store may be { env = ... })"
         raise Unfit(expected, value)
@@ -340,7 +331,7 @@ def _schedule(section: Section, interval: float) -> Schedule:
 
 @lru_cache(maxsize=100)
 def _every(interval: float) -> Schedule:
-    """A fixed rate, shared by the checks that have it."""
+    """Checks share it."""
     return Every(interval)
 
 
@@ -352,12 +343,11 @@ def _schedule_text(value: Any) -> Schedule:
 
 
 def _any_option() -> dict[str, Callable[[Any], Any]]:
-    """The options of a check of unknown kind: those of all kinds."""
     return {key: reader for kind in known_kinds().every for key, reader in kind.options.items()}
 
 
 def _claim(section: Section, name: str, taken: dict[str, Section]) -> None:
-    """Note a name as taken, also if the check is faulty. Unusable names are not noted."""
+    """Note a usable name as taken, also by a faulty check."""
     if not name or section.table.get("name", name) != name:
         return
     if name in taken:
@@ -378,7 +368,7 @@ def _check_resolved(section: Section, kind: Kind | None) -> None:
 
 
 def _check_name(section: Section, name: str) -> None:
-    """Check a name. A URL in its place may be too long."""
+    """A URL in a name's place may be too long."""
     for ours, of in ((PREFIX, "notifications"), (GROUP, "groups")):
         if name.startswith(ours):
             section.complain(f"name: no check may be called {ours}..., which is how {of} are called", "name")
@@ -389,7 +379,7 @@ def _check_name(section: Section, name: str) -> None:
 
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Note unknown keys, and say if other kinds of check know them."""
+    """Note unknown keys, and say which kinds know them."""
     if section.is_known:
         return
     for kind in known_kinds().every:

@@ -1,8 +1,4 @@
-"""The agent's own health: it reports outside that it is well, and tells people when it cannot store.
-
-Offers `read_heartbeat` for the configuration, `Heart`, which requests a URL while all is well, and `StoreOutage`, which
-tells of outages of the store. Knows no target. Lives on the event loop.
-"""
+"""The agent's own health: it reports outside that it is well, and tells people when it cannot store."""
 
 from __future__ import annotations
 

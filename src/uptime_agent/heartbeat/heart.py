@@ -1,8 +1,7 @@
 """The heartbeat: the agent reports to a receiver outside that it is well, and its silence is the alarm.
 
-A dead agent can tell no person. So a receiver elsewhere expects regular requests, and alarms when none comes. Requests
-need three things within bounds: the event loop is on time, the store takes records, no channel has messages stuck. Each
-may be out of bounds for the grace, and no longer.
+Requests need three things within bounds: the event loop is on time, the store takes records, no channel is stuck. Each
+may be out of bounds for the grace.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from .plan import Heartbeat
 from .vitals import Vitals
 
 LOOKS: Final = 5
-"""Looks at the three things within one grace."""
+"""Within one grace."""
 
 LATE: Final = 1.0
-"""Seconds. A loop that is later than that is out of bounds."""
+"""Seconds. A later loop is out of bounds."""
 
 MOST: Final = 10.0
-"""Seconds that a request may take."""
+"""Seconds of a request."""
 
 
 @define(eq=False)
 class Bounds:
-    """Since when things have been out of bounds. `grace`: seconds that this may last. Pure."""
+    """Since when things are out of bounds, which may last `grace` seconds."""
 
     grace: float
     _well: dict[str, float] = field(factory=dict)
     """When each was last within bounds."""
 
     def look(self, now: float, troubles: Mapping[str, str | None]) -> None:
-        """Note the present troubles. A thing that is new counts as well until now."""
+        """Note present troubles. A new thing counts as well until now."""
         for name, trouble in troubles.items():
             if trouble is None:
                 self._well[name] = now
@@ -47,16 +46,13 @@ class Bounds:
                 self._well.setdefault(name, now)
 
     def trouble(self, now: float, troubles: Mapping[str, str | None]) -> str | None:
-        """The first trouble that has lasted longer than the grace. None: all is well."""
+        """The first trouble that outlasts the grace."""
         lasting = (trouble for name, trouble in troubles.items() if now - self._well.get(name, now) > self.grace)
         return next((trouble for trouble in lasting if trouble is not None), None)
 
 
 class Heart:
-    """The heart of one agent. `check` requests the URL. `say` is told of silence.
-
-    `look`: the trouble with each vital part besides the loop; None: no trouble.
-    """
+    """An agent's heart. `check` requests the URL; `look` returns troubles besides the loop's; `say` is told of silence."""
 
     def __init__(
         self,
@@ -77,7 +73,7 @@ class Heart:
         self._is_asking = False
 
     async def run(self) -> None:
-        """Look, and request when it is time, until cancelled."""
+        """Look, and request when due, until cancelled."""
         due = ask_at = self._clock.monotonic()
         async with anyio.create_task_group() as group:
             while True:
@@ -129,7 +125,7 @@ def heart_of(
     redactor: Redactor,
     say: Callable[[str], object],
 ) -> Heart | None:
-    """The heart of an agent with that configuration. None: no heartbeat is configured."""
+    """Make a heart, if configured."""
     if plan is None:
         return None
     check = TargetCheck(

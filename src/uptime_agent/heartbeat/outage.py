@@ -1,4 +1,4 @@
-"""An outage of the store is told over all channels, like one of a target: the agent cannot remember meanwhile."""
+"""An outage of the store is told over all channels, like a target's: the agent cannot remember meanwhile."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..checks import Status
 from ..targets import Closed, Incident, Opened
 
 OURS: Final = f"the store of the agent on {platform.node()}"
-"""The name of the outage in messages. These are in memory alone, as the store is away."""
+"""Its name in messages, which stay in memory while the store is away."""
 
 TOLD_AFTER: Final = 10.0
-"""Seconds for which the store may be away in silence."""
+"""Seconds of silent outage."""
 
 LOOK_EVERY: Final = 1.0
 
 
 class StoreOutage:
-    """The outages of one agent's store. `tell` gets each that lasts, and its end.
+    """Outages of an agent's store. `tell` gets each that lasts, and its end.
 
-    `is_shared`: other nodes share the store, and may have this node's targets meanwhile.
+    `is_shared`: other nodes may have this node's targets meanwhile.
     """
 
     def __init__(self, tell: Callable[[Opened | Closed], object], clock: Clock, *, is_shared: bool) -> None:
@@ -46,7 +46,7 @@ class StoreOutage:
         self._down = self._told = None
 
     async def run(self) -> None:
-        """Tell of outages that last, until cancelled."""
+        """Tell of lasting outages, until cancelled."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
             if self._down is not None and self._told is None and self._clock.monotonic() - self._since >= TOLD_AFTER:

@@ -1,4 +1,4 @@
-"""[heartbeat] of a configuration: where the agent reports that it is well."""
+"""[heartbeat]: where the agent reports that it is well."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ GRACE: Final = 60.0
 SHORTEST: Final = 1.0
 HTTP: Final = BY_SCHEME["http"]
 TAKEN: Final = ((200, 299),)
-"""Status codes by which a receiver accepts a heartbeat. Redirects are not followed."""
+"""Status codes of acceptance. Redirects are not followed."""
 
 
 @frozen(kw_only=True)
 class Heartbeat:
-    """A request every `interval` seconds while the agent is well; trouble may last `grace` seconds.
-
-    `secrets`: texts that must not be shown.
-    """
+    """A request every `interval` seconds; trouble may last `grace` seconds. `secrets`: never shown."""
 
     check: Check
     interval: float = INTERVAL
@@ -33,7 +30,7 @@ class Heartbeat:
 
 
 def read_heartbeat(section: Section, around: Surroundings, *, needs_secrets: bool = True) -> Heartbeat | None:
-    """Read [heartbeat]. None: there is none, or it cannot be made without its secrets (`needs_secrets` False)."""
+    """Read [heartbeat]. None: absent, or unusable without its secrets (`needs_secrets` False)."""
     if not needs_secrets:
         section = evolve(section, problems=[])
     heartbeat = section.take(
@@ -74,7 +71,6 @@ def _path(target: str) -> frozenset[str]:
 
 
 def _some_seconds(value: Any) -> float:
-    """Read a duration of a second or more."""
     if (found := seconds(value)) < SHORTEST:
         raise Unfit('a duration from 1 s, such as "30s"', value)
     return found

@@ -1,4 +1,4 @@
-"""Vital parts of an agent besides its event loop: the store and the channels."""
+"""Vital parts besides the event loop: the store and the channels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..notify import Outbox
 
 
 class Vitals:
-    """The store and the channels, looked at again and again."""
+    """Looks at them again and again."""
 
     def __init__(self, scheduler: Scheduler, outbox: Outbox) -> None:
         self._scheduler = scheduler
@@ -16,7 +16,7 @@ class Vitals:
         self._commits = 0
 
     def look(self) -> dict[str, str | None]:
-        """The trouble with each since the last call, in words. None: no trouble."""
+        """Each one's trouble since the last call, or None."""
         stuck = self._outbox.stuck()
         of_channels = {
             f"channel {name}": f"channel {name} takes no messages" if is_stuck else None
@@ -25,7 +25,7 @@ class Vitals:
         return {"store": self._trouble_of(self._scheduler.statistics().store), **of_channels}
 
     def _trouble_of(self, store: StoreStatistics | None) -> str | None:
-        """The trouble of a store: records wait, and none was stored."""
+        """Records wait, and none was stored."""
         if store is None:
             return None
         commits, self._commits = self._commits, store.commits

@@ -1,7 +1,6 @@
 """Files of other monitors become a configuration of ours, with notes on what could not be carried over.
 
-Offers `IMPORTERS`, a reader for each monitor, and `imported`, the text of our file. Pure but for reading files. Runs on
-the main thread of a command.
+On a command's main thread.
 """
 
 from __future__ import annotations

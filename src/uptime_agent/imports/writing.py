@@ -1,7 +1,7 @@
 """Our file, written: a table for each draft, with comments on what could not be carried over.
 
-Our own reader reads the text before it is returned. What it refuses becomes a comment, and those tables are read again.
-So `timerqueue check` accepts the file, at a cost in proportion to its size.
+Our own reader reads the text first. What it refuses becomes a comment, and those tables are read again. So `timerqueue
+check` accepts the file, at a cost in proportion to its size.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..text import printable
 from .foreign import Draft, Hidden
 
 ROUNDS: Final = 60
-"""Times that tables are read again: no table has more keys that can be wrong."""
+"""Rereadings of tables: no table has more keys that can be wrong."""
 
 MANY: Final = 20
-"""Checks from which on common options become [defaults]."""
+"""Checks whose common options become [defaults]."""
 
 LISTEN: Final = "127.0.0.1:8075"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -28,7 +28,7 @@ _ESCAPED: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\
 _TO_ESCAPE: Final = re.compile(r'[\\"\x00-\x1f\x7f]')
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 _DECIDE: Final = frozenset({"name", "url", "take", "token", "step", "members", "targets", "schedule", "duration"})
-"""Keys that are essential: if one is refused, the whole table is left out."""
+"""If one is refused, the whole table is left out."""
 
 _COMMON: Final = ("interval", "timeout", "degraded_above", "max_attempts", "retry_interval")
 _LISTS: Final = frozenset({"json", "tags"})
@@ -36,19 +36,19 @@ _LISTS: Final = frozenset({"json", "tags"})
 
 
 class Problem(Protocol):
-    """A problem of a file of ours, and its line."""
+    """A problem of our file."""
 
     @property
     def line(self) -> int:
-        """The line, counted from 1."""
+        """From 1."""
 
     @property
     def text(self) -> str:
-        """The problem in words."""
+        """In words."""
 
 
 class Problems(Protocol):
-    """Reads the text of a file and returns its problems; none: it would run."""
+    """Finds a text's problems; none: it would run."""
 
     def __call__(self, text: str, /) -> Sequence[Problem]:
         """Read it."""
@@ -56,7 +56,7 @@ class Problems(Protocol):
 
 @frozen
 class Imported:
-    """A file of ours. `checks`: their number; `left`: what could not be carried over, in words, by check."""
+    """Our file. `checks`: their number; `left`: what could not be carried over, by check."""
 
     text: str
     checks: int
@@ -92,7 +92,7 @@ def _told(draft: Draft, what: str) -> str:
 
 
 def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
-    """Lines of what all of many checks have in common, which is then removed from each."""
+    """Move what all of many checks have in common into lines of [defaults]."""
     checks = [each for each in kept if each.kind == "check"]
     common = [
         key
@@ -111,7 +111,6 @@ def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
 
 
 def _name_apart(drafts: Iterable[Draft]) -> None:
-    """Give each a unique name."""
     names, counts = set[str](), dict[str, int]()
     for draft in drafts:
         first = draft.name
@@ -122,7 +121,7 @@ def _name_apart(drafts: Iterable[Draft]) -> None:
 
 
 def _name_variables(drafts: Sequence[Draft]) -> None:
-    """Give each hidden value a variable of its own, unless the other file names one."""
+    """Give each hidden value its own variable, unless the other file names one."""
     taken = {each.variable for draft in drafts for each in _hidden(draft)}
     counts = dict[str, int]()
     for draft in drafts:
@@ -152,7 +151,7 @@ class _Page:
     about: dict[int, tuple[Draft, Draft, str | None]] = field(factory=dict)
 
     def add(self, text: str, draft: Draft, part: Draft, key: str | None = None) -> None:
-        """Add a line about a key of a draft, or of `part`, one of its steps."""
+        """`part`: the draft or one of its steps."""
         self.lines.append(text)
         self.about[len(self.lines)] = (draft, part, key)
 
@@ -185,7 +184,7 @@ def _reports(draft: Draft) -> bool:
 
 
 def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> None:
-    """Leave out of these drafts what our reader refuses: first of checks, then of tables about them."""
+    """Leave out what our reader refuses: first of checks, then of tables about them."""
     checks = [each for each in drafts if each.kind == "check" and not each.is_dropped]
     pending = _amended(checks, problems, of_file)
     if not pending and all(each.kind == "check" for each in drafts):
@@ -201,7 +200,7 @@ def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> Non
 
 
 def _amended(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> list[Draft]:
-    """Leave out of drafts what our reader refuses, and return the changed drafts."""
+    """Leave out what our reader refuses, and return the changed drafts."""
     if not drafts:
         return []
     page = _page(drafts)
@@ -234,7 +233,6 @@ def _leave_out(draft: Draft, part: Draft, key: str | None, why: str, problems: P
 
 
 def _trial(part: Draft, key: str, item: Any) -> Iterator[str]:
-    """A check with only one item of a list."""
     yield "[[check]]"
     yield f"url = {_value(part.url or 'http://example.org')}"
     yield f"{key} = {_value([item])}"

@@ -1,7 +1,6 @@
 """Jobs of an APScheduler 3 become jobs of our store. All are judged first, and a repetition changes nothing.
 
-Offers `WithJobs`, the command `import` with the word `apscheduler`. Runs no job and unpickles nothing: APScheduler
-reads its own job stores. Runs on the main thread of a command.
+Runs no job and unpickles nothing: APScheduler reads its own job stores. On a command's main thread.
 """
 
 from __future__ import annotations

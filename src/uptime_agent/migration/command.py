@@ -1,7 +1,4 @@
-"""`timerqueue import apscheduler`: the jobs of a program with APScheduler 3 go into our store.
-
-The rest of the folder is imported when the command runs: it needs that program's APScheduler.
-"""
+"""`timerqueue import apscheduler`. The rest of the folder needs APScheduler, and is imported when the command runs."""
 
 # ruff: noqa: PLC0415 - as in ../cli.py
 
@@ -67,7 +64,6 @@ def import_jobs(
 
 
 def _read(text: str, without: frozenset[str]) -> tuple[list[OldJob], Imported]:
-    """Import the program and read its jobs, or end with the reason why not."""
     began = now_here()
     found = loaded_or_end(text, "scheduler", "myapp.jobs:scheduler")
     try:
@@ -94,14 +90,14 @@ def _stored(place: StorePlace, jobs: Sequence[Judged]) -> dict[str, Any]:
 
 
 class WithJobs(click.Command):
-    """The command `import`: it takes a file of another monitor, or, after the word apscheduler, jobs."""
+    """The command `import`: it takes another monitor's file, or after the word apscheduler, jobs."""
 
     commands: ClassVar[Mapping[str, click.Command]] = {"apscheduler": import_jobs}
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Read the arguments. Those after such a word belong to another command."""
+        """Pass the arguments after that word to its command."""
         if args and (command := self.commands.get(args[0])) is not None:
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)

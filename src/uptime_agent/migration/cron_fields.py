@@ -17,13 +17,13 @@ _POSITION: Final = re.compile(r"(1st|2nd|3rd|4th|5th|last) +([a-z]{3})")
 _STEPS: Final = re.compile(r"(\*|[0-6])(?:-([0-6]))?(?:/([0-9]+))?")
 _RANGE: Final = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?")
 _WEEKS: Final = {"1-7": 1, "8-14": 2, "15-21": 3, "22-28": 4}
-"""Days of the month that contain each weekday once."""
+"""Days that contain each weekday once."""
 
 
 def expression_of(fields: Mapping[str, str], jitter: int = 0) -> str:
-    """Write the expression. `jitter`, in seconds, becomes a range of seconds from which the job's id takes one.
+    """Write the expression. `jitter` seconds become a range, from which the job's id takes one.
 
-    Raises NotCarried for what has no counterpart.
+    Raises NotCarried if there is no counterpart.
     """
     if fields["week"] != "*":
         raise NotCarried(
@@ -70,7 +70,6 @@ def _position(which: str, weekday: str) -> str:
 
 
 def _nth(day: str, weekdays: Iterable[str], said: str) -> str:
-    """Write weekdays within a week of the month, which has each once."""
     if day not in _WEEKS:
         raise NotCarried(
             f"day={day} and day_of_week={said} must both match there; here either is enough. "
@@ -96,7 +95,7 @@ def _weekdays(parts: Iterable[str]) -> list[str]:
 
 
 def _joined(weekdays: list[str]) -> list[str]:
-    """Write successive days as a range: mon, tue, wed as mon-wed."""
+    """Write mon, tue, wed as mon-wed."""
     runs: list[list[str]] = []
     for each in weekdays:
         if runs and _NAMES.index(each) == _NAMES.index(runs[-1][-1]) + 1:

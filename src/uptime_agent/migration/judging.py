@@ -1,6 +1,6 @@
-"""All jobs are judged before any is stored: each is added to a scheduler in memory whose clock stands still.
+"""All jobs are judged before any is stored, in a memory scheduler whose clock stands still.
 
-So `Scheduler.add` itself refuses them, a scheduler writes the rows, and nothing runs.
+So `Scheduler.add` itself refuses them and writes the rows, and nothing runs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ Tasks = Mapping[str, Callable[..., Any]]
 
 @frozen(kw_only=True)
 class Judged:
-    """A job to be stored: its `row`, and a `state` if its next run is known. Or `why` it cannot be stored.
-
-    `remarks`: small differences.
-    """
+    """A job's `row`, with a `state` if its next run is known, and `remarks`: small differences. Or `why` it is refused."""
 
     id: str
     row: StoredJob | None = None
@@ -44,9 +41,8 @@ class Judged:
 
 
 async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> list[Judged]:
-    """Judge jobs, in order. `tasks`: chosen names of functions; others are called "module.name".
-
-    `imported.ended` is the time, so that equal jobs are judged alike.
+    """Judge jobs, in order, at `imported.ended`: equal jobs alike. `tasks`: chosen names; other functions are
+    "module.name".
     """
     store = MemoryStore()
     scheduler = Scheduler(store=store, clock=ManualClock(imported.ended), audit=None)
@@ -66,7 +62,7 @@ async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> li
 
 
 def _added(scheduler: Scheduler, job: OldJob, imported: Imported, tasks: Tasks) -> Judged:
-    """Add a job where nothing runs. Raises why it cannot be carried over."""
+    """Raises why it cannot be carried over."""
     if job.why is not None:
         raise NotCarried(job.why)
     schedule = schedule_of(job.trigger, imported, is_kept=job.is_kept)
@@ -98,7 +94,7 @@ def _refuse_what_is_over(schedule: Schedule, now: datetime) -> None:
 
 
 def _task_of(scheduler: Scheduler, job: OldJob, tasks: Tasks) -> str:
-    """Name the function of a job in the store. Raises NotCarried, or InvalidJob for an impossible name."""
+    """Name the function. Raises NotCarried, or InvalidJob for an impossible name."""
     chosen = next((name for name, func in tasks.items() if func == job.func), None)
     if chosen is not None:
         return chosen
@@ -112,13 +108,13 @@ def _task_of(scheduler: Scheduler, job: OldJob, tasks: Tasks) -> str:
 
 
 def _name_of(job: OldJob) -> str | None:
-    """The name that a person gave to a job; that of its function is none."""
+    """A person's name for the job, not its function's."""
     of_function = (job.reference or "").rpartition(":")[2]
     return None if job.name in {of_function, getattr(job.func, "__name__", None)} else job.name
 
 
 def _state(job: OldJob, schedule: Schedule) -> StoredState | None:
-    """When the job runs next, for the store; None: when its schedule says."""
+    """When the job runs next; None: its schedule says."""
     if job.next_run is None:
         return None
     at = job.next_run.astimezone(UTC)

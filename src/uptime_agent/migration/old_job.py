@@ -1,4 +1,4 @@
-"""The jobs of an APScheduler 3 as plain values, from its job stores and from its list of pending ones."""
+"""The jobs of an APScheduler 3, stored and pending, as plain values."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _RANDOM_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Unread(Exception):
-    """The named object is no scheduler of APScheduler 3; the message says what it is."""
+    """The object is no scheduler of APScheduler 3."""
 
 
 @frozen(kw_only=True)
 class OldJob:
-    """A job in APScheduler. `reference`: of its function, as "module:name"; None: it has none.
+    """A job in APScheduler. `reference`: its function as "module:name". `next_run`: None: as its trigger says.
 
-    `next_run`: its next run; None: as its trigger says. `is_kept`: its job store outlives the process. `is_random`: its
-    id differs in each process. `why`: why it is unreadable; then only `id` counts.
+    `is_kept`: its job store outlives the process. `is_random`: its id differs in each process. `why`: it is unreadable;
+    then only `id` counts.
     """
 
     id: str
@@ -46,10 +46,7 @@ class OldJob:
 
 
 def read_jobs(scheduler: object) -> list[OldJob]:
-    """Read the jobs of a scheduler. A scheduler that its program has started is paused.
-
-    Its job stores do not change. Raises Unread for another object.
-    """
+    """Read a scheduler's jobs; pause it if it runs. Its job stores do not change. Raises Unread."""
     if not isinstance(scheduler, BaseScheduler):
         msg = f"it is {scheduler!r:.100}, no scheduler of APScheduler 3"
         raise Unread(msg)
@@ -69,7 +66,7 @@ def read_jobs(scheduler: object) -> list[OldJob]:
 
 
 def _stored(scheduler: Any, alias: str, store: Any) -> Iterator[OldJob]:
-    """Read the jobs of a job store. A broken job, which APScheduler would delete, is told and stays."""
+    """A broken job, which APScheduler would delete, is told and stays."""
     if hasattr(store, "_reconstitute_job"):
         store._reconstitute_job = _restoring(store._reconstitute_job)  # noqa: SLF001 - the only place to stop it
     is_closed = scheduler.state == STATE_STOPPED
@@ -87,8 +84,6 @@ def _stored(scheduler: Any, alias: str, store: Any) -> Iterator[OldJob]:
 
 
 class _Broken:
-    """A placeholder for a job that cannot be restored."""
-
     next_run_time = None
 
     def __init__(self, error: BaseException) -> None:
@@ -106,7 +101,7 @@ def _restoring(restore: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _read(job: Any, scheduler: Any, *, is_kept: bool) -> OldJob:
-    """Read a job. A job that waits for the start takes the scheduler's defaults."""
+    """A pending job takes the scheduler's defaults."""
     defaults = scheduler._job_defaults  # noqa: SLF001 - what add_job leaves open until the start
     next_run = getattr(job, "next_run_time", _NOT_SAID)
     return OldJob(

@@ -12,15 +12,15 @@ from .old_job import OldJob
 from .refusal import NotCarried
 
 _SHORTEST_DAY: Final = 82_800.0
-"""Seconds between two ticks of a Calendar: a day that is an hour short, as clocks go forward."""
+"""Seconds: a day that is an hour short, as clocks go forward."""
 
 _MINUTE: Final = 60.0
 _WITHOUT_SECONDS: Final = 5
-"""Fields of a cron expression without seconds."""
+"""Fields of a cron expression."""
 
 
 def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:
-    """Translate the options that differ from our defaults. Raises NotCarried."""
+    """Translate options that differ from our defaults. Raises NotCarried."""
     found = _late(job, schedule)
     if job.max_instances > 1:
         found |= {"overlap": Overlap.ALLOW, "max_running": job.max_instances}
@@ -28,7 +28,7 @@ def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:
 
 
 def _late(job: OldJob, schedule: Schedule) -> dict[str, Any]:
-    """Say which late starts run. Without coalescing APScheduler runs each within the grace."""
+    """Which late starts run. Without coalescing APScheduler runs each within the grace."""
     grace = job.grace
     if grace is None:
         return {} if job.coalesce else {"missed": Missed.ALL}
@@ -61,7 +61,7 @@ def _spacing(schedule: Schedule) -> float:
 
 
 def _spacing_together(parts: Any) -> float:
-    """Seconds between starts of several schedules. Whole minutes are at least a minute apart, or one start."""
+    """Whole minutes of several schedules are at least a minute apart, or one start."""
     if len(parts) == 1 and parts[0] is not None:
         return _spacing(parts[0])
     return min((_spacing(each) if isinstance(each, Cron) else 0.0 for each in parts), default=0.0)

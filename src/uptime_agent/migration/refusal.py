@@ -1,7 +1,7 @@
-"""The refusal of a job that has no counterpart here."""
+"""The refusal of a job."""
 
 from __future__ import annotations
 
 
 class NotCarried(Exception):
-    """A job, or a part of it, cannot be carried over. The message says which part, and what to do by hand."""
+    """A job, or a part of it, has no counterpart. Says what to do by hand."""

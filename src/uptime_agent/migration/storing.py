@@ -1,4 +1,4 @@
-"""Judged jobs go into a store. Rows that are right stay untouched: a repetition changes nothing."""
+"""Judged jobs go into a store. Rows that are right stay untouched."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Became = Literal["new", "changed", "unchanged"]
 
 
 def stored(store: Store, jobs: Sequence[Judged], now_us: int) -> dict[str, Became]:
-    """Store the rows of jobs that have one, and say what each changed. Opens and closes the store.
+    """Store the jobs' rows, and say what each changed. Opens and closes the store. Raises StoreError.
 
-    An existing job keeps its pause, counts and next start. Raises StoreError.
+    An existing job keeps its pause, counts and next start.
     """
     store.open(now_us, _unheard)
     try:
@@ -53,5 +53,4 @@ def _paused_as(present: StoredJob, row: StoredJob) -> StoredJob:
     return row._replace(paused=present.paused, paused_until_us=present.paused_until_us)
 
 
-def _unheard() -> None:
-    """Ignore changes by others: nothing that was read is kept."""
+def _unheard() -> None: ...

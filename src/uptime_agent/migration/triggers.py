@@ -25,9 +25,9 @@ _IN_EVERY_MONTH: Final = 28
 
 @define
 class Imported:
-    """The instants before and after the program's import, and `remarks`: small differences.
+    """Instants before and after the program's import, and `remarks`: small differences.
 
-    An interval without a start_date counts from an instant between them, and from another in the next process.
+    An interval without a start_date counts from an instant between them, in each process another.
     """
 
     began: datetime
@@ -35,15 +35,12 @@ class Imported:
     remarks: list[str] = Factory(list)
 
     def today(self, tz: tzinfo) -> date:
-        """Return the day of the import there."""
+        """The import's day in a zone."""
         return self.ended.astimezone(tz).date()
 
 
 def schedule_of(trigger: Any, imported: Imported, *, is_kept: bool = False) -> Schedule:
-    """Translate a trigger. `is_kept`: it comes from a job store and is older.
-
-    Raises NotCarried, or ScheduleError.
-    """
+    """Translate a trigger. `is_kept`: of a job store, and older. Raises NotCarried, ScheduleError."""
     match trigger:
         case IntervalTrigger():
             return _interval(trigger, imported)
@@ -81,7 +78,7 @@ def _interval(trigger: Any, imported: Imported) -> Schedule:
 
 
 def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
-    """Bound it by start_date, if that is still to come, and by end_date."""
+    """Apply a future start_date, and end_date."""
     start = trigger.start_date
     if start is not None and start > imported.ended:
         schedule = schedule.between(start)
@@ -89,7 +86,7 @@ def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
 
 
 def _ended(schedule: Schedule, trigger: Any) -> Schedule:
-    """Bound it by end_date, inclusive."""
+    """Inclusive."""
     return schedule if trigger.end_date is None else schedule.between(None, trigger.end_date + _MOMENT)
 
 
@@ -119,12 +116,12 @@ def _time_of(trigger: Any) -> time:
 
 
 def _until(schedule: Schedule, end: date | None, tz: tzinfo) -> Schedule:
-    """Bound it by that day, inclusive."""
+    """That day included."""
     if end is None:
         return schedule
     return schedule.between(None, datetime.combine(end + timedelta(days=1), time(), tz).astimezone(UTC))
 
 
 def _zone(tz: Any) -> str:
-    """Name a zone of zoneinfo or pytz. Of others the name is their text, which may be no zone."""
+    """Of zoneinfo or pytz. Another zone's text may be no zone."""
     return str(getattr(tz, "key", None) or getattr(tz, "zone", None) or tz)

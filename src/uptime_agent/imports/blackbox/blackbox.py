@@ -1,4 +1,4 @@
-"""A file of blackbox_exporter: each module with its targets."""
+"""A file of blackbox_exporter."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NO_RECORD: Final = frozenset({"ANY", "AXFR", "IXFR"})
 
 
 def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a file of modules: a draft for each target of each, and the modules without targets.
+    """Read a draft for each target of each module, and the modules without targets.
 
-    `targets`: by module, as given; if empty, those of a prometheus.yml next to the file.
+    `targets`: by module; if empty, from a prometheus.yml next to the file. Raises NotImported.
     """
     top = table_of(read_yaml(file), str(file))
     modules = top.table("modules")

@@ -1,4 +1,4 @@
-"""query_response of a module as a dialogue: what is expected, what is sent, where TLS begins."""
+"""query_response of a module as a dialogue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def take_dialogue(draft: Draft, options: Table) -> None:
 
 
 def _steps(draft: Draft, table: Table, *, signs_in: bool) -> tuple[list[dict[str, Any]] | None, bool]:
-    """The steps of an entry: expected text, sent text, TLS. None: impossible here."""
+    """An entry's steps, and whether the last signs in. None: impossible here."""
     steps: list[dict[str, Any]] = []
     expected, said = table.take("expect"), table.take("send")
     wanted = table.take("expect_bytes")
@@ -60,7 +60,6 @@ def _steps(draft: Draft, table: Table, *, signs_in: bool) -> tuple[list[dict[str
 
 
 def _text(value: Any) -> str | None:
-    """Bytes as a text that is sent as these bytes."""
     if isinstance(value, bytes):
         return None if any(each > _HIGHEST for each in value) else value.decode("ascii")
     return str(value)

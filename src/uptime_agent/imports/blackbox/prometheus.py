@@ -14,12 +14,12 @@ INTERVAL: Final = "1m"
 """Prometheus' default."""
 
 _USUAL: Final = frozenset({"__param_target", "instance", "__address__"})
-"""Labels that every job of the exporter sets: by them Prometheus asks it for a target."""
+"""Labels by which Prometheus asks the exporter for a target."""
 
 
 @frozen
 class Target:
-    """A target of a module. `timeout`: as long as Prometheus waits; None: unset."""
+    """A module's target. `timeout`: Prometheus' own."""
 
     place: str
     interval: str = INTERVAL
@@ -29,14 +29,14 @@ class Target:
 
 @frozen
 class Scraped:
-    """The targets of each module, and what could not be carried over."""
+    """Each module's targets, and what could not be carried over."""
 
     of: dict[str, list[Target]] = field(factory=dict)
     left: list[str] = field(factory=list)
 
 
 def targets_beside(file: Path) -> Scraped:
-    """Read the targets from the prometheus.yml next to a file; empty: there is no such file."""
+    """Read the prometheus.yml next to a file, if any."""
     prometheus = file.with_name("prometheus.yml")
     found = Scraped()
     if not prometheus.exists():
@@ -110,7 +110,7 @@ def _of_file(job: Table, groups: Any, name: str, line: int) -> Iterator[tuple[li
 
 
 def _take_relabelling(job: Table) -> None:
-    """Skip the rules by which Prometheus asks the exporter for a target; note others."""
+    """Note rules besides the usual."""
     for rule in job.tables("relabel_configs"):
         if rule.text("target_label") not in _USUAL or rule.text("action", "replace") != "replace":
             job.lose("the key relabel_configs: a rule that is none of the usual three", rule.line)

@@ -1,8 +1,4 @@
-"""Parts that all importers share: files of other monitors as values, and drafts of our tables.
-
-Offers `read_yaml`, `read_json` and `Table`, whose keys are taken one by one, and `Draft`, which notes what was left.
-Each key has its line, and untaken keys are told. Knows no monitor. Pure but for reading files.
-"""
+"""Parts that all importers share: files of other monitors as values, and drafts of our tables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Tables and lists, built from the events of a reader: each key with its line, all within bounds.
+"""Tables and lists, built from a reader's events: each key with its line, all within bounds.
 
-A reader of YAML or JSON reports begins, ends and values. Nothing here recurses, so no depth of a file overflows the
-stack. A YAML alias is the value it stands for, counted at each use.
+Nothing recurses, so no file overflows the stack. A YAML alias is the value it stands for, counted at each use.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ DEEPEST: Final = 100
 """Tables and lists inside each other."""
 
 MOST_VALUES: Final = 4_000_000
-"""Values of a file, those of aliases counted at each use."""
+"""Of a file, aliases counted at each use."""
 
 MERGED: Final = "<<"
 
 
 class NotImported(Exception):
-    """A file is not of that monitor. The text says what was expected and found."""
+    """A file is not that monitor's. Says what was expected and found."""
 
 
 @frozen(eq=False)
 class Mapped:
-    """A table of a file. `lines`: of its keys, from 1."""
+    """A table. `lines`: of its keys, from 1."""
 
     values: Mapping[str, Any]
     lines: Mapping[str, int]
@@ -36,7 +35,7 @@ class Mapped:
 
 @frozen(eq=False)
 class Items:
-    """A list of a file. `lines`: of its items."""
+    """A list. `lines`: of its items."""
 
     values: list[Any]
     lines: list[int]
@@ -46,8 +45,6 @@ class Items:
 
 @define(eq=False)
 class _Open:
-    """A table or a list that has begun."""
-
     is_table: bool
     line: int
     anchor: str | None
@@ -62,10 +59,7 @@ class _Open:
 
 
 class Builder:
-    """A builder of one document, from begin to end. `root` is the result.
-
-    `merges`: whether the key << adds the keys of other tables.
-    """
+    """Builds one document, its `root`. `merges`: the key << adds other tables' keys. Raises NotImported."""
 
     def __init__(self, *, merges: bool = False) -> None:
         self.root: Any = None
@@ -74,7 +68,7 @@ class Builder:
         self._anchors: dict[str, Any] = {}
 
     def begin(self, line: int, *, is_table: bool, anchor: str | None = None) -> None:
-        """Begin a table or a list."""
+        """Begin a table or list."""
         if len(self._open) >= DEEPEST:
             raise NotImported(f"line {line}: more than {DEEPEST} tables and lists inside each other")
         if self._open and self._open[-1].is_table and self._open[-1].key is None:
@@ -82,7 +76,7 @@ class Builder:
         self._open.append(_Open(is_table, line, anchor))
 
     def end(self) -> None:
-        """End the innermost one."""
+        """End the innermost."""
         ended = self._open.pop()
         if ended.is_table:
             _merge(ended)
@@ -92,7 +86,7 @@ class Builder:
         self._put(found, ended.line, ended.anchor, ended.size)
 
     def value(self, value: Any, line: int, anchor: str | None = None, *, is_plain: bool = False) -> None:
-        """Add a plain value, or the key of a table. `is_plain`: without quotes."""
+        """Add a value, or a table's key. `is_plain`: without quotes."""
         top = self._open[-1] if self._open else None
         if top is None or not top.is_table or top.key is not None:
             self._put(value, line, anchor, 1)
@@ -107,7 +101,7 @@ class Builder:
             self._anchors[anchor] = value
 
     def alias(self, anchor: str, line: int) -> None:
-        """Add the value of an anchor once more."""
+        """Add an anchor's value again."""
         if anchor not in self._anchors:
             raise NotImported(f"line {line}: *{anchor[:100]} stands for itself, or for nothing")
         found = self._anchors[anchor]
@@ -149,7 +143,7 @@ class Builder:
 
 
 def _merge(table: _Open) -> None:
-    """Add the keys of merged tables that this one lacks; the first of them decides."""
+    """Add missing keys of merged tables; the first table decides."""
     for each in table.merged:
         for key, value in each.values.items():
             if key not in table.values:
@@ -158,7 +152,7 @@ def _merge(table: _Open) -> None:
 
 
 def written(value: Any) -> str:
-    """A plain value as a file has it."""
+    """A plain value as in a file."""
     match value:
         case None:
             return ""

@@ -11,10 +11,7 @@ from .table import Table
 
 @define(eq=False)
 class Hidden:
-    """A value that is not copied: it comes from an environment variable. `words` say which value it needs.
-
-    `variable`: its name; by default made of the check's name and `about`.
-    """
+    """A value from an environment variable, not copied. `words` say which value; `about` names the variable by default."""
 
     about: str
     words: str
@@ -23,10 +20,9 @@ class Hidden:
 
 @define(eq=False)
 class Draft:
-    """A table of our file, key by key, and in words what could not be carried over.
+    """A table of our file, and in words what could not be carried over.
 
-    `kind`: which of our tables it is. `url` None: it has none. `steps`: of a check with several. `is_dropped`: not
-    written, as a wrong check is worse than none.
+    `is_dropped`: not written, as a wrong check is worse than none.
     """
 
     name: str
@@ -38,15 +34,14 @@ class Draft:
     steps: list[Draft] = field(factory=list)
     is_dropped: bool = False
     lines: dict[str, int] = field(factory=dict)
-    """The lines of the other file for our options and the URL, where known."""
+    """Where our options and the URL stand in the other file, if known."""
 
     def __attrs_post_init__(self) -> None:
-        """Share its notes with its table."""
         if self.source is not None:
             self.left = self.source.losses
 
     def leave(self, what: str, line: int | None = None) -> None:
-        """Note what could not be carried over, with its line if known."""
+        """Note what could not be carried over."""
         if self.source is not None:
             what = self.source.located(what, line)
         elif line is not None:
@@ -54,22 +49,22 @@ class Draft:
         self.left[what] = None
 
     def put(self, key: str, value: Any, line: int) -> None:
-        """Set an option, and remember its line in the other file."""
+        """Set an option, and its line in the other file."""
         self.options[key] = value
         self.lines[key] = line
 
     def drop(self, why: str, line: int | None = None) -> None:
-        """Leave the whole table out, and say why."""
+        """Leave the whole table out."""
         self.is_dropped = True
         self.leave(why, line)
 
     def header(self, name: str, value: str | Hidden) -> None:
-        """Send a header field, unless that name is sent already."""
+        """Send a header, unless its name is set."""
         headers = self.options.setdefault("headers", {})
         if name.lower() not in {each.lower() for each in headers}:
             headers[name] = value
 
 
 def shown(text: str) -> str:
-    """A text in quotes, as comparisons of JSON paths have it."""
+    """Quote a text for comparisons of JSON paths."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

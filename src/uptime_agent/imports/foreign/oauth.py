@@ -1,7 +1,4 @@
-"""OAuth 2 with client credentials: another monitor's sign-in as a step before the request.
-
-The first step asks for a token and hands it on; the second step sends it. The client's secret is not copied.
-"""
+"""OAuth 2 with client credentials: a step asks for a token, the next sends it. The client's secret is not copied."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from .secrets import take_url
 _OF_THE_CHECK: Final = frozenset(
     ("degraded_above depends_on enabled interval max_attempts notify retry_interval schedule tags timeout").split()
 )
-"""Options of a check of several steps. All others belong to its steps."""
+"""All others belong to its steps."""
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _SIGN_IN: Final = "Basic and the client id and client secret, as id:secret in base64"
 
 
 def sign_in_first(draft: Draft, token_url: str, *, scopes: str = "", audience: str = "") -> None:
-    """Make two steps of a check: ask for a token, then do what the check does. `scopes`: with blanks between them."""
+    """Make two steps of a check: ask for a token, then do what the check does. `scopes`: separated by blanks."""
     request = Draft("request", draft.url, kind="check.step", lines=dict(draft.lines))
     request.options = {key: draft.options.pop(key) for key in list(draft.options) if key not in _OF_THE_CHECK}
     headers = request.options.setdefault("headers", {})
@@ -33,7 +30,6 @@ def sign_in_first(draft: Draft, token_url: str, *, scopes: str = "", audience: s
 
 
 def _token(url: str, scopes: str, audience: str) -> Draft:
-    """The step that asks for a token."""
     step = Draft("token", kind="check.step")
     take_url(step, url)
     asked = {"grant_type": "client_credentials", "scope": scopes, "audience": audience}

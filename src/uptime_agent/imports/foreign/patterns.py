@@ -11,12 +11,12 @@ _PLAIN: Final = re.compile(r"(?:[^\\()\[\]{}|+?*^$.]|\\[^A-Za-z0-9]|(?<=[0-9])\.
 
 
 def plain_text(pattern: str) -> str | None:
-    """The text of an expression that is a plain text; else None. A dot between digits counts as one."""
+    """The text of a plain expression, or None. A dot between digits counts as plain."""
     return _ESCAPED.sub(r"\1", pattern) if pattern and _PLAIN.fullmatch(pattern) else None
 
 
 def wildcard(pattern: str) -> str | None:
-    """An expression as a text with `*` for anything, which must match as a whole; None: impossible."""
+    """An expression as a whole text with `*` for anything; None: impossible."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$")
     inner = pattern[begins : len(pattern) - ends]
     parts = [plain_text(each) if each else "" for each in inner.split(".*")]

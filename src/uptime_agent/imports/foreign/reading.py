@@ -1,7 +1,6 @@
 """Files of other monitors: YAML or JSON of a sensible size, with the line of every key.
 
-YAML is read as monitors in Go read it. `off`, `010` and `12:30` are text unless a key needs another type. Numbers stay
-as written.
+YAML is read as in Go: `off`, `010` and `12:30` are text unless a key needs another type. Numbers stay as written.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ LARGEST: Final = 16_000_000
 """Bytes of a file."""
 
 MOST_FILES: Final = 1_000
-"""Files that a pattern may name."""
+"""Of one pattern."""
 
 _TOKEN: Final = re.compile(
     r'[ \t\r\n]*(?:(?P<sign>[\[\]{},:])|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<plain>[^\s\[\]{},:"]++))'
@@ -38,7 +37,7 @@ _OF_COLLECTIONS: Final = frozenset({None, "!", f"{_TAGS}map", f"{_TAGS}seq", f"{
 
 
 def read_json(file: Path) -> Any:
-    """Read a file of JSON. Raises NotImported."""
+    """Read JSON. Raises NotImported."""
     text = _content(file)
     try:
         json.loads(text)
@@ -50,7 +49,7 @@ def read_json(file: Path) -> Any:
 
 
 def read_yaml(file: Path) -> Any:
-    """Read a file of YAML. Raises NotImported, also without PyYAML."""
+    """Read YAML. Raises NotImported, also without PyYAML."""
     try:
         import yaml  # noqa: PLC0415 - of an extra
     except ImportError:
@@ -80,7 +79,7 @@ def _content(file: Path) -> str:
 
 
 def files_like(folder: Path, pattern: str) -> list[Path]:
-    """The files that match a pattern of another monitor's file, relative to its folder. `**` matches none."""
+    """Files that match a pattern, relative to `folder`. `**` matches none."""
     path = Path(pattern)
     base, rest = (Path(path.anchor), path.relative_to(path.anchor)) if path.is_absolute() else (folder, path)
     if "**" in pattern:
@@ -106,7 +105,7 @@ def _json(text: str) -> Any:
 
 
 def _yaml(events: Any) -> Any:
-    """Build the only document of these events of PyYAML."""
+    """Build the only document."""
     builder = Builder(merges=True)
     documents = 0
     for event in events:
@@ -148,7 +147,7 @@ def _scalar(event: Any, line: int) -> Any:
 
 
 def _plain(text: str) -> Any:
-    """A value without quotes. A number that would be written in another way stays text: 010, 1_000, 12:30."""
+    """A number that we would write differently stays text: 010, 1_000, 12:30."""
     if text.lower() in _OURS and (text.islower() or text in {"", "~"}):
         return _OURS[text]
     if _INTEGER.fullmatch(text):
@@ -159,9 +158,9 @@ def _plain(text: str) -> Any:
 
 
 def undotted(value: Any, depth: int = 0) -> Any:
-    """A value with nested tables for dotted keys: `check.request: ...` becomes `check: {request: ...}`.
+    """Nest dotted keys: `check.request: ...` becomes `check: {request: ...}`.
 
-    Both notations of one table are merged. Raises NotImported if both set the same key, or are too deep.
+    Raises NotImported if both notations set one key, or are too deep.
     """
     if depth > DEEPEST:
         raise NotImported(f"line {value.line}: more than {DEEPEST} tables inside each other")

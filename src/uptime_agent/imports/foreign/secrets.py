@@ -1,7 +1,6 @@
 """Secrets of another monitor's file are not copied: a value that may be secret comes from the environment.
 
-In doubt it may. Where no variable is possible, as within a URL, the secret is masked. The check then has `enabled =
-false` until a person puts it in.
+Where no variable is possible, as within a URL, the secret is masked, and the check has `enabled = false`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _PAIR: Final = re.compile(r"""([A-Za-z][\w.-]{0,60}+)["']?\s*+[:=>(]\s*+["'\\]*+[^\s"'&<>,;{}\[\]]""")
 _SIGNS_IN: Final = re.compile(r"\s*(?:\S+ +)?(?:AUTH|PASS|PASSWORD|LOGIN|SASL|OPER|IDENTIFY)\b", re.IGNORECASE)
 _HANDED_ON: Final = re.compile(r"(?:[A-Za-z]+ )?\{[a-z_][a-z0-9_]{0,40}\}")
-"""A text that an earlier step hands on, perhaps after a word."""
+"""A text from an earlier step, perhaps after a word."""
 
 _COOKIE: Final = "cookie"
 _WEB: Final = ("http://", "https://")
@@ -32,12 +31,12 @@ def is_secret_text(text: str) -> bool:
 
 
 def public_name(name: str) -> str:
-    """A name without credentials of a URL."""
+    """Mask a URL's credentials."""
     return masked(name) if "://" in name else name
 
 
 def take_url(draft: Draft, url: str, line: int | None = None) -> None:
-    """Take a URL over without credentials; a request sends these in a header, from the environment."""
+    """Take a URL over without credentials; a request sends them in a header, from the environment."""
     draft.url = url
     if line is not None:
         draft.lines["url"] = line
@@ -60,7 +59,7 @@ def take_url(draft: Draft, url: str, line: int | None = None) -> None:
 
 
 def take_headers(draft: Draft, headers: Mapping[str, str]) -> None:
-    """Take header fields over. A value that sounds secret comes from the environment."""
+    """Take headers over; secret ones from the environment."""
     for name, value in headers.items():
         own = draft.options.setdefault("headers", {})
         for other in [each for each in own if each.lower() == name.lower()]:
@@ -80,13 +79,13 @@ def _header(name: str, value: str) -> str | Hidden:
 
 
 def take_body(draft: Draft, body: str) -> None:
-    """Take the body of a request over; from the environment if it may hold a secret."""
+    """Take a body over; from the environment if it may hold a secret."""
     hidden = _VARIABLE.search(body) or is_secret_text(body)
     draft.options["body"] = Hidden("body", "the body, as it stands in the other file") if hidden else body
 
 
 def take_said(draft: Draft, said: str, line: int | None, *, signs_in: bool) -> tuple[str, bool]:
-    """A text to send over a connection, and whether it signs in; a text after a sign-in does too."""
+    """A text to send, and whether it signs in; a text after a sign-in does too."""
     if not (signs_in or _SIGNS_IN.match(said) or is_secret_text(said)):
         return said, False
     _switch_off(draft, "what it sends to sign in", line)

@@ -16,10 +16,9 @@ _MOST_DIGITS: Final = 18
 
 @define(eq=False)
 class Table:
-    """A table with the lines of its keys. A key without a value counts as absent.
+    """A table with its keys' lines. A key without a value counts as absent.
 
-    `losses`: what could not be carried over, in words and in order, shared with all tables within. `path` precedes the
-    names of keys there.
+    `losses`: what could not be carried over, in order, shared with tables within. `path` precedes keys there.
     """
 
     of: Mapped
@@ -32,38 +31,37 @@ class Table:
 
     @property
     def line(self) -> int:
-        """The line on which it begins."""
+        """Where it begins."""
         return self.of.line
 
     def __contains__(self, key: str) -> bool:
-        """Whether the key is there and has a value."""
         return self.of.values.get(key) is not None
 
     def line_of(self, key: str) -> int:
-        """The line of a key, or of the table."""
+        """A key's line, or the table's."""
         return self.of.lines.get(key, self.of.line)
 
     def lose(self, what: str, line: int | None = None) -> None:
-        """Note what could not be carried over, with its line."""
+        """Note what could not be carried over."""
         self.losses[self.located(what, line)] = None
 
     def located(self, what: str, line: int | None = None) -> str:
-        """Words with a line, by default the table's."""
+        """Add a line, by default the table's."""
         return f"{what} (line {self.line if line is None else line}{self.place})"
 
     def lose_key(self, key: str, why: str = "") -> None:
-        """Note a key that could not be carried over, if present."""
+        """Note a present key as lost."""
         self._taken.add(key)
         if key in self:
             self.lose(f"the key {self.path}{key}{f': {why}' if why else ''}", self.line_of(key))
 
     def take(self, key: str) -> Any:
-        """Take a value unchanged: plain, a Mapped or Items."""
+        """Take a value: plain, Mapped or Items."""
         self._taken.add(key)
         return self.of.values.get(key)
 
     def text(self, key: str, default: str = "") -> str:
-        """Take a text. A number or a boolean is the text as written."""
+        """Take a text; numbers and booleans as written."""
         value = self.take(key)
         if value is None:
             return default
@@ -73,7 +71,7 @@ class Table:
         return written(value)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Take a boolean; `off` and its like are one here."""
+        """Take a boolean; `off` and its like too."""
         value = self.take(key)
         if value is None:
             return default
@@ -84,7 +82,7 @@ class Table:
         return word in _TRUE
 
     def whole(self, key: str, default: int = 0) -> int:
-        """Take a whole number that is not below 0."""
+        """Take a whole number from 0."""
         value = self.take(key)
         if value is None:
             return default
@@ -95,11 +93,11 @@ class Table:
         return int(digits)
 
     def texts(self, key: str) -> list[str]:
-        """Take a list of texts, or a single text."""
+        """Take a text or a list of texts."""
         return [text for text, _ in self.lined(key)]
 
     def lined(self, key: str) -> list[tuple[str, int]]:
-        """Take a list of texts, or a single text, each with its line."""
+        """Take texts with their lines."""
         value = self.take(key)
         if value is None:
             return []
@@ -113,7 +111,7 @@ class Table:
         return found
 
     def table(self, key: str) -> Table:
-        """Enter a table within this one; absent: an empty one."""
+        """Enter an inner table; absent: empty."""
         if key in self._within:
             return self._within[key]
         value = self.take(key)
@@ -125,7 +123,7 @@ class Table:
         return found
 
     def tables(self, key: str) -> Iterator[Table]:
-        """Enter each table of a list. Losses of one are noted for that one alone."""
+        """Enter each table of a list. Each has its own losses."""
         value = self.take(key)
         if value is not None and not isinstance(value, Items):
             self._misfit(key, "a list of tables")
@@ -137,17 +135,16 @@ class Table:
                 self.lose(f"the key {self.path}{key}: expected a list of tables", line)
 
     def skip(self) -> None:
-        """Take every key: another reader has read this table."""
+        """Take every key: another reader read them."""
         self._taken.update(self.of.values)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the keys that have a value."""
         return (key for key, value in self.of.values.items() if value is not None)
 
     def rest(self, silent: Mapping[str, tuple[Any, ...]] | None = None, why: Mapping[str, str] | None = None) -> None:
         """Note every untaken key, here and within.
 
-        `silent`: by key, values without effect, as they are that monitor's defaults. `why`: by key, an alternative.
+        By key, `silent`: that monitor's defaults, without effect; `why`: an alternative.
         """
         for key in self.of.values:
             if key not in self._taken and not _says_nothing(self.of.values[key], (silent or {}).get(key, ())):
@@ -160,12 +157,12 @@ class Table:
 
 
 def _says_nothing(value: Any, silent: tuple[Any, ...]) -> bool:
-    """Whether a value is among those. 1 and true differ."""
+    """1 and true differ."""
     return value is None or any(type(value) is type(each) and value == each for each in silent)
 
 
 def table_of(value: Any, where: str) -> Table:
-    """The table of a whole file. Raises NotImported."""
+    """A whole file's table. Raises NotImported."""
     if not isinstance(value, Mapped):
         found = "a list" if isinstance(value, Items) else "nothing" if value is None else type(value).__name__
         raise NotImported(f"{where}: expected a table, found {found}")

@@ -1,8 +1,4 @@
-"""Gatus: endpoints with conditions, external endpoints, suites and maintenance, as documented.
-
-Offers `read_gatus`. All conditions must hold: each with a counterpart here narrows what is up, each other one is noted.
-Reads one file of Gatus, not a folder.
-"""
+"""Gatus: endpoints with conditions, external endpoints, suites and maintenance, as documented, in one file."""
 
 from __future__ import annotations
 

@@ -28,10 +28,7 @@ _SPACES: Final = r"\s*"
 
 
 def take_conditions(draft: Draft, conditions: Iterable[tuple[str, int | None]]) -> None:
-    """Take conditions over, each with its line, and note those without a counterpart.
-
-    Without a condition on the status, any status will do.
-    """
+    """Take conditions over, each with its line. Without a condition on the status, any status will do."""
     found = _Conditions(draft)
     for condition, line in conditions:
         why = found.why_not(condition)
@@ -41,8 +38,6 @@ def take_conditions(draft: Draft, conditions: Iterable[tuple[str, int | None]]) 
 
 
 class _Conditions:
-    """All conditions of an endpoint together."""
-
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         self._options = draft.options
@@ -62,7 +57,7 @@ class _Conditions:
         }
 
     def why_not(self, condition: str) -> str | None:
-        """Take a condition over; None. If impossible, why, or "" if there is no counterpart."""
+        """Take a condition over, or say why not: "" if there is no counterpart."""
         found = _CONDITION.fullmatch(condition)
         if found is None or "[CONTEXT]" in condition:
             return ""
@@ -73,7 +68,6 @@ class _Conditions:
         return take(sign, value) if take is not None else self._path(what, sign, value)
 
     def end(self) -> None:
-        """Set what all conditions on the status allow."""
         if self._is_web:
             self._options["expect_status"] = as_option(self._codes)
 
@@ -116,7 +110,6 @@ class _Conditions:
         return self._longest("down_within", sign, value)
 
     def _longest(self, key: str, sign: str, value: str) -> str | None:
-        """Keep the longest of the requested lengths."""
         milliseconds = _milliseconds(value)
         if sign not in {">", ">="} or not milliseconds or (key == "down_within" and self._is_step):
             return ""
@@ -151,7 +144,6 @@ class _Conditions:
         return self._once(("regex",), f"(?s){re.escape(text)}" if is_within else f"(?s){_whole(glob)}")
 
     def _once(self, keys: tuple[str, ...], value: str) -> str | None:
-        """Set an option that holds one text."""
         for key in keys:
             if self._options.setdefault(key, value) == value:
                 return None
@@ -191,7 +183,6 @@ class _Conditions:
         return self._expect(f"{place} {sign} {value if is_number or value in _WORDS else shown(value)}")
 
     def _expect(self, expectation: str) -> str | None:
-        """Expect something of the body as JSON."""
         self._options.setdefault("json", [])
         if expectation not in self._options["json"]:
             self._options["json"].append(expectation)
@@ -199,7 +190,7 @@ class _Conditions:
 
 
 def body_path(path: str) -> str:
-    """A path into the body, `.data[0].id`, in our notation."""
+    """`.data[0].id` in our notation."""
     parts = [
         index or (f".{name}" if _PLAIN_MEMBER.fullmatch(name) else f"['{name}']") for name, index in _PART.findall(path)
     ]
@@ -207,7 +198,7 @@ def body_path(path: str) -> str:
 
 
 def _whole(expression: str) -> str:
-    """An expression that must match the whole body but blanks around it."""
+    """Match the whole body but blanks around it."""
     return rf"\A{_SPACES}{expression}{_SPACES}\z"
 
 
@@ -217,7 +208,7 @@ def hours(length: str) -> float:
 
 
 def _milliseconds(value: str) -> float | None:
-    """A length in Go's notation, or a number of milliseconds."""
+    """A length in Go's notation, or a number."""
     if _LENGTH.fullmatch(value):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART_OF_LENGTH.findall(value))
     return float(value) if _NUMBER.fullmatch(value) and value[0] != "-" else None

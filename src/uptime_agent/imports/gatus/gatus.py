@@ -65,7 +65,7 @@ SMTP: Final = [
 
 
 def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a file of Gatus: drafts of its checks, and what of the file could not be carried over."""
+    """Read drafts of its checks, and what could not be carried over. Raises NotImported."""
     top = table_of(read_yaml(file), str(file))
     if not any(key in top for key in ("endpoints", "external-endpoints", "suites")):
         raise NotImported(f"{file}: there are no endpoints, so it is no configuration of Gatus, or an empty one")
@@ -90,7 +90,7 @@ def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draf
 
 
 def _thresholds(top: Table) -> dict[str, int]:
-    """Failures after which alerts are sent, by type, where the file sets them for a type."""
+    """Failures before an alert, by type."""
     alerting = top.take("alerting")
     found: dict[str, int] = {}
     for kind, provider in alerting.values.items() if isinstance(alerting, Mapped) else ():
@@ -110,7 +110,7 @@ def _named(table: Table, default: str) -> Draft:
 
 
 def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iterator[Draft]:
-    """The check of an endpoint, one of its domain if a condition needs it, and its windows of maintenance."""
+    """The check, its domain's if a condition needs one, and its maintenance."""
     draft = _named(table, default)
     client = table.table("client")
     draft.put("interval", table.text("interval", INTERVAL), table.line_of("interval"))
@@ -128,7 +128,6 @@ def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iter
 
 
 def _take_request(draft: Draft, table: Table) -> None:
-    """Take over the request."""
     options, client = draft.options, table.table("client")
     take_url(draft, table.text("url"), table.line_of("url"))
     _take_place(draft, table)
@@ -150,7 +149,7 @@ def _take_request(draft: Draft, table: Table) -> None:
 
 
 def _take_sign_in(draft: Draft, oauth: Table) -> None:
-    """Have it sign in with a step of its own, once all else of it is known."""
+    """Last: all else of the check must be known."""
     if "token-url" in oauth and "client-id" in oauth and str(draft.url).startswith("http"):
         oauth.take("client-id")
         oauth.take("client-secret")
@@ -176,7 +175,6 @@ def _take_body(draft: Draft, table: Table) -> None:
 
 
 def _take_place(draft: Draft, table: Table) -> None:
-    """Turn its URL into ours."""
     scheme, _, rest = str(draft.url).partition("://")
     if "dns" in table:
         dns = table.table("dns")
@@ -195,7 +193,7 @@ def _take_place(draft: Draft, table: Table) -> None:
 
 
 def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> None:
-    """Alerts after some failures in a row become that number of attempts, each after an interval."""
+    """Alerts after n failures in a row become n attempts, each after an interval."""
     wanted = [
         each.whole("failure-threshold", thresholds.get(each.text("type"), FAILURES))
         for each in table.tables("alerts")
@@ -214,7 +212,6 @@ def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> N
 
 
 def _domain(draft: Draft, table: Table) -> Iterator[Draft]:
-    """The check of its domain, which is separate here."""
     length = draft.options.pop("down_within", None)
     if length is None:
         return
@@ -233,7 +230,6 @@ def _domain(draft: Draft, table: Table) -> Iterator[Draft]:
 
 
 def _external(table: Table, default: str, thresholds: Mapping[str, int]) -> Draft:
-    """A target that reports by itself."""
     draft = _named(table, default)
     draft.url = f"push://{_NO_WORD.sub('-', draft.name.lower()).strip('-') or 'target'}"
     interval = table.table("heartbeat").text("interval")

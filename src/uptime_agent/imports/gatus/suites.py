@@ -1,4 +1,4 @@
-"""Suites of Gatus: endpoints in sequence that hand texts on, as steps of one check."""
+"""Suites of Gatus as steps of one check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_NAME: Final = re.compile(r"[^a-z0-9_]")
 
 
 def steps_of(suite: Table, context: Mapping[str, str], take_request: Callable[[Draft, Table], None]) -> list[Draft]:
-    """The steps of a suite. Constant texts of its context are put in."""
+    """A suite's steps, with its context's constant texts filled in."""
     steps: list[Draft] = []
     value = suite.take("endpoints")
     for position, (each, line) in enumerate(
@@ -45,7 +45,6 @@ def _step(table: Table, number: int, take_request: Callable[[Draft, Table], None
 
 
 def _taken(table: Table, step: Draft) -> dict[str, Any]:
-    """Texts that a step hands on, and where each comes from."""
     store = table.table("store")
     found: dict[str, Any] = {}
     for key in store:
@@ -63,7 +62,7 @@ def _name(key: str) -> str:
 
 
 def _filled(value: Any, context: Mapping[str, str]) -> Any:
-    """A value with known texts for [CONTEXT].name, and {name} for texts that are handed on."""
+    """Replace [CONTEXT].name by its text, or {name} if it is handed on."""
     match value:
         case Mapped():
             values = {

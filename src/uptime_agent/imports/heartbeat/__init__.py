@@ -1,7 +1,4 @@
-"""Heartbeat, of Elastic: monitors of a heartbeat.yml, of a file of monitors.d, or of that folder.
-
-Offers `read_heartbeat`. Dotted keys and nested tables mean the same.
-"""
+"""Heartbeat, of Elastic: a heartbeat.yml, a file of monitors.d, or that folder."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _OF_FILE: Final = {"scheduler": "(see [limits] total)", "jobs": "(see [limits])"
 
 
 def read_heartbeat(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a heartbeat.yml and the files of monitors that it names; or one of these; or a folder of them."""
+    """Read a heartbeat.yml and the files that it names; or a file of monitors, or a folder. Raises NotImported."""
     drafts: list[Draft] = []
     left: list[str] = []
     if file.is_dir():
@@ -65,7 +65,6 @@ def _read_whole(top: Table, file: Path, drafts: list[Draft], left: list[str]) ->
 
 
 def _undotted(file: Path) -> Any:
-    """A file with nested tables for dotted keys. Raises NotImported."""
     try:
         return undotted(read_yaml(file))
     except NotImported as exc:
@@ -104,7 +103,7 @@ def _read_monitors(value: Any, file: Path, zone: str, drafts: list[Draft], left:
 
 
 def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
-    """A draft for each host of a monitor. Losses are told once, at the first."""
+    """A draft for each host. The first one tells the losses."""
     kind = monitor.text("type")
     name = monitor.text("name") or monitor.text("id")
     if not name or not monitor.text("name"):
@@ -135,7 +134,7 @@ def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
 
 
 def _places(monitor: Table, kind: str) -> list[str]:
-    """The hosts of a monitor; for tcp each with its port, or with each port of the monitor."""
+    """Hosts; for tcp each with its port, or each of the monitor's ports."""
     hosts = [*monitor.texts("hosts"), *monitor.texts("urls")]
     ports = monitor.texts("ports") if kind == "tcp" else []
     return [place for each in hosts for place in (_with_ports(each, ports) if kind == "tcp" else [each])]

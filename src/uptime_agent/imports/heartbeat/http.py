@@ -11,7 +11,7 @@ from .tls import take_tls
 
 REDIRECTS: Final = 5
 UP: Final = "100-399"
-"""The statuses that are up by default."""
+"""By default."""
 
 _PATH: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _EXPRESSION: Final = re.compile(
@@ -21,7 +21,7 @@ _RANGES: Final = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 def take_http(draft: Draft, monitor: Table, url: str) -> None:
-    """Take over what a monitor asks and expects of one of its URLs."""
+    """Take over what a monitor asks and expects of a URL."""
     take_url(draft, url, monitor.line_of("hosts" if "hosts" in monitor else "urls"))
     wanted = monitor.whole("max_redirects")
     draft.options["redirects"] = min(wanted, REDIRECTS)
@@ -61,7 +61,7 @@ def _take_response(draft: Draft, response: Table) -> None:
 
 
 def _take_patterns(draft: Draft, response: Table) -> None:
-    """Take over expressions of which one must match, and those of which none may."""
+    """One positive expression must match, and no negative one."""
     body = response.of.values.get("body")
     whole = response.table("body") if isinstance(body, Mapped) else response
     positive = whole.lined("positive" if isinstance(body, Mapped) else "body")

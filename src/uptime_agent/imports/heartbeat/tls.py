@@ -1,4 +1,4 @@
-"""The settings `ssl` of a monitor: how certificates are verified."""
+"""A monitor's `ssl` settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OURS: Final = {"TLSv1.2": "1.2", "TLSv1.3": "1.3"}
 
 
 def take_tls(draft: Draft, monitor: Table) -> None:
-    """Take these settings over. The caller tells what has no counterpart."""
+    """Take over how certificates are verified. The caller notes the rest."""
     ssl = monitor.table("ssl")
     mode = ssl.text("verification_mode", "full")
     if mode == "none":
@@ -35,5 +35,5 @@ def take_tls(draft: Draft, monitor: Table) -> None:
 
 
 def is_tls(monitor: Table) -> bool:
-    """Whether a monitor of type tcp begins with TLS."""
+    """Whether a tcp monitor begins with TLS."""
     return "ssl" in monitor and monitor.table("ssl").flag("enabled", default=True)

@@ -1,4 +1,4 @@
-"""Values of a backup that say nothing: Kuma's defaults."""
+"""Kuma's defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..foreign import Items, Mapped, Table
 BOOKKEEPING: Final = frozenset(
     ("id user_id weight path pathName childrenIDs dns_last_result maintenance includeSensitiveData screenshot").split()
 )
-"""Keys of Kuma's bookkeeping, which say nothing of what is checked."""
+"""Keys that say nothing about checks."""
 
 _SILENT: Final[Mapping[str, tuple[Any, ...]]] = {
     "method": ("GET",),
@@ -44,7 +44,7 @@ _EMPTY: Final = (False, 0, "", "{}", "[]", "null", "none")
 
 
 def tell_rest(table: Table) -> None:
-    """Note every untaken key that says something."""
+    """Note untaken keys with other values."""
     for key, value in table.of.values.items():
         if _is_empty(value):
             table.take(key)

@@ -1,4 +1,4 @@
-"""Monitors of Kuma that ask by HTTP: the request, credentials, and the expected answer."""
+"""Monitors of Kuma that ask by HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..foreign import Draft, Hidden, Table, shown, sign_in_first, take_body, tak
 
 REDIRECTS: Final = 5
 MOST_REDIRECTS: Final = 10
-"""Redirects that Kuma follows by default."""
+"""Kuma's default."""
 
 EXPIRES_WITHIN: Final = "21d"
 """When Kuma warns by default."""
@@ -32,7 +32,7 @@ _OF_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def take_http(draft: Draft, monitor: Table) -> None:
-    """Take over what all of them have."""
+    """Take over what they all have."""
     take_url(draft, monitor.text("url"), monitor.line_of("url"))
     if (method := monitor.text("method", "GET").upper()) != "GET":
         draft.put("method", method, monitor.line_of("method"))
@@ -100,8 +100,9 @@ def _take_sign_in(draft: Draft, monitor: Table) -> None:
 
 
 def signs_in_first(monitor: Table) -> bool:
-    """Whether it signs in at another server first, in a way that a step can. Some servers take the secret in no header:
-    that cannot be said without copying it.
+    """Whether a step can sign in at another server first.
+
+    Not if the secret goes in no header: it would have to be copied.
     """
     given = monitor.of.values
     way = given.get("oauth_auth_method") or _BY_HEADER
@@ -109,7 +110,7 @@ def signs_in_first(monitor: Table) -> bool:
 
 
 def take_token(draft: Draft, monitor: Table) -> None:
-    """Have it sign in with a step of its own, once all else of it is known."""
+    """Add the step that signs in, last of all."""
     for key in ("authMethod", "oauth_auth_method", "oauth_client_id", "oauth_client_secret"):
         monitor.take(key)
     sign_in_first(
@@ -121,14 +122,14 @@ def take_token(draft: Draft, monitor: Table) -> None:
 
 
 def take_keyword(draft: Draft, monitor: Table) -> None:
-    """Take over a monitor that looks for a word."""
+    """Take over a search for a word."""
     take_http(draft, monitor)
     if word := monitor.text("keyword"):
         draft.options["not_contains" if monitor.flag("invertKeyword") else "contains"] = word
 
 
 def take_json(draft: Draft, monitor: Table) -> None:
-    """Take over a monitor that looks at a place in JSON."""
+    """Take over a comparison in JSON."""
     take_http(draft, monitor)
     path, sign = monitor.text("jsonPath", "$").strip(), monitor.text("jsonPathOperator") or "=="
     path = path if path.startswith("$") else f"$.{path}"

@@ -14,17 +14,16 @@ from .types import TYPES
 _MOST_ATTEMPTS: Final = 10
 _INTERVAL: Final = 60
 _SHARE: Final = 0.8
-"""The timeout of a monitor without one, as a share of its interval."""
+"""Of its interval: the default timeout."""
 
 _OF_A_TAG: Final = ("id", "tag_id", "monitor_id", "color")
-"""Keys of a tag that say how it looks."""
 
 _ASKS_BY_HTTP: Final = frozenset({"http", "keyword", "json-query"})
 _OF_FILE: Final = {"notificationList": "notifications (see [[channel]])", "proxyList": "proxies"}
 
 
 def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a backup: drafts of its monitors, and what of the file could not be carried over."""
+    """Read drafts of its monitors, and what could not be carried over. Raises NotImported."""
     top = table_of(read_json(file), str(file))
     if "monitorList" not in top:
         raise NotImported(f"{file}: there is no monitorList, so it is no backup of Uptime Kuma")
@@ -43,7 +42,7 @@ def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft
 
 
 def _monitors(top: Table, file: Path) -> Iterator[Table]:
-    """Each monitor, of a list or of a table by id."""
+    """From a list, or a table by id."""
     value = top.take("monitorList")
     if not isinstance(value, (Items, Mapped)):
         raise NotImported(f"{file}: monitorList: expected a list")
@@ -55,7 +54,7 @@ def _monitors(top: Table, file: Path) -> Iterator[Table]:
 
 
 def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
-    """The draft of a monitor, and of its domain's check if it asks for one."""
+    """A monitor's draft, and its domain's if asked for."""
     kind = monitor.text("type")
     draft = Draft(monitor.text("name") or f"monitor {number}", source=monitor)
     if kind == "group":
@@ -114,7 +113,6 @@ def _take_times(draft: Draft, monitor: Table, kind: str) -> None:
 
 
 def _take_telling(draft: Draft, monitor: Table) -> None:
-    """Note that messages are configured elsewhere here."""
     if monitor.whole("resendInterval"):
         monitor.lose_key("resendInterval", "see [notify] reminders")
     told = monitor.take("notificationIDList")
@@ -138,7 +136,7 @@ def _domain(draft: Draft, monitor: Table) -> Draft:
 
 
 def _gather(found: list[tuple[Table, Draft]]) -> None:
-    """Put each monitor into its group, and into those around it. A group is down if one member is."""
+    """Put each monitor into its group and the groups around it. A group is down if one member is."""
     groups = {monitor.text("id"): (monitor, draft) for monitor, draft in found if draft.kind == "group"}
     for monitor, draft in found:
         above = monitor.text("parent")
