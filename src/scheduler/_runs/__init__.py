@@ -1,7 +1,7 @@
-"""Runs: from a due tick to its outcome. The overlap rule, room, the user's code with its subtasks, and what follows.
+"""Runs: from a due tick to its outcome.
 
-It knows the pool, the queue and the loop's thread. Of a store it knows only that a mark must be durable before a run
-begins. `Run.outcome` decides how a run ended, `Completion.record` acts on it.
+Of a store it knows only that a mark must be durable before a run begins. `Run.outcome` decides how a run ended,
+`Completion.record` acts on it.
 """
 
 from .bundles import RunBundle

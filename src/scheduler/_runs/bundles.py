@@ -1,11 +1,11 @@
-"""Bundles: runs that are due together, or the subtasks of one task, as one piece of work.
+"""Bundles: runs due together, or the subtasks of one task, as one piece of work.
 
-Most are short `async def`s that wait never or once, and cost less than a pool does for a piece of work. So work without
-named limits shares a unit of the pool: a worker begins one after another. A piece that has to wait leaves with the
-unit, and the rest asks for another.
+Most are short `async def`s that wait at most once, and cost less than the pool's work for one piece. So work without
+named limits shares a unit: a worker begins one after another. A piece that waits leaves with the unit; the rest asks
+for another.
 
-The loops over runs and over subtasks are written out for the commonest case. That is a task with nothing but its code,
-which never waits and returns None. All other work goes through `open` and `close`, as it would alone.
+The loops are written out for the commonest task: only its code, never waits, returns None. All others go through `open`
+and `close`.
 """
 
 from __future__ import annotations
@@ -28,30 +28,26 @@ from .subtask_work import SubtaskWork
 logger = getLogger(__name__)
 
 HEAD_START: Final = 60.0
-"""Seconds by which subtasks go before entries that were due with their run: jobs that have begun finish first.
+"""Seconds by which subtasks precede entries due with their run: jobs that have begun finish first.
 
-Counted from the run, so they keep it however long other work waits. Bounded, so that subtasks of later runs cannot keep
-an entry from a limit for ever.
+Counted from the run, however long other work waits. Bounded, lest later runs' subtasks keep an entry waiting for ever.
 """
 
 _belongs_to: Final = RUN.set
 
 
 class RunsOwner(Owner, Protocol):
-    """The owner of bundles of runs."""
-
     def run_succeeded(self, run: Run, now: float) -> None:
-        """Count a run that had nothing but its entry task, which returned None."""
+        """Count a plain run, which returned None."""
 
     def begun(self, run: Run) -> None:
-        """Note that a run has left its bundle, and goes on or ends by itself."""
+        """A run has left its bundle."""
 
-    def emptied(self, bundle: RunBundle) -> None:
-        """Note that none of its runs is left."""
+    def emptied(self, bundle: RunBundle) -> None: ...
 
 
 def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskBundle | SubtaskWork]:
-    """Return the work that the new subtasks of a run make, in their order. `context`: their parent's."""
+    """Return the work of new subtasks, in order. `context`: their parent's."""
     due = run.due - HEAD_START
     special = {id(each) for each in subtasks if each.call is not awaited or each.needs or each.timeout is not None}
     if not special:
@@ -66,7 +62,7 @@ def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) ->
 
 
 class RunBundle(RunPlace):
-    """Entry tasks of one priority, oldest first."""
+    """Runs of one priority, oldest first."""
 
     __slots__ = ("_moved", "_owner", "left")
 
@@ -76,9 +72,9 @@ class RunBundle(RunPlace):
         super().__init__((), priority, due)
         self._owner = owner
         self.left: deque[Run] = deque()
-        """The runs that have not begun. Another thread may copy it."""
+        """Runs that have not begun. Another thread may copy it."""
         self._moved: dict[Run, float] | None = None
-        """Runs that now stand for a newer tick, with the due time that keeps their position."""
+        """Runs that stand for a newer tick, with the due time that keeps their position."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -88,7 +84,6 @@ class RunBundle(RunPlace):
         return self.left[0].job.func if self.left else None
 
     def keep_place(self, run: Run) -> None:
-        """Note the position of a run that is about to stand for a newer tick."""
         if self._moved is None:
             self._moved = {}
         self._moved.setdefault(run, run.due)
@@ -157,13 +152,12 @@ class RunBundle(RunPlace):
         return None
 
     def stand(self) -> bool:
-        """Rank the bundle by its oldest run. False: all of its runs have been cancelled."""
+        """Rank it by its oldest run. False: none is left."""
         self._moved = None
         self._rank_rest()
         return bool(self.left)
 
     def dissolve(self) -> list[Run]:
-        """Empty the bundle and return its runs."""
         runs = list(self.left)
         self.left.clear()
         for run in runs:
@@ -171,7 +165,7 @@ class RunBundle(RunPlace):
         return runs
 
     def take_out(self, run: Run) -> bool:
-        """Remove a run that will not begin here. False: it has begun."""
+        """False: the run has begun."""
         if run not in self.left:
             return False
         self.left.remove(run)
@@ -211,7 +205,6 @@ class RunBundle(RunPlace):
 
 
 def on_their_own(held: Iterable[Run | RunBundle]) -> list[Run]:
-    """Return the runs in their order, out of their bundles."""
     runs: list[Run] = []
     for each in held:
         runs += each.dissolve() if isinstance(each, RunBundle) else [each]
@@ -219,10 +212,10 @@ def on_their_own(held: Iterable[Run | RunBundle]) -> list[Run]:
 
 
 class SubtaskBundle(Bundle):
-    """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
+    """Plain subtasks of one task: `async def`s without limit or timeout.
 
-    It is one of the run's `subtasks`, for its subtasks that have not begun and for the running one. Only a subtask that
-    has to wait, or has failed, gets a SubtaskWork.
+    In the run's `subtasks` it counts for the unbegun ones and the running one. A subtask that waits or has failed gets
+    a SubtaskWork.
     """
 
     __slots__ = ("left", "run")
@@ -294,7 +287,6 @@ class SubtaskBundle(Bundle):
         del self.run
 
     def _take(self, value: Any, context: Context) -> None:
-        """Hand on what a subtask has returned: a result, or more subtasks."""
         try:
             self.run.task_ended(value, None, context)
         except Exception:
@@ -316,7 +308,7 @@ class SubtaskBundle(Bundle):
         running: Coroutine[Any, Any, Any] | None = None,
         **state: Any,
     ) -> Detached:
-        """Detach a subtask, with the unit. `state`: how far it has come, as in Detached."""
+        """Detach a subtask, with the unit. `state`: as in Detached."""
         return Detached(self._moves_out(workers, worker, subtask, context), context, running, **state)
 
     def _moves_out(self, workers: Host, worker: Runner, subtask: Subtask, context: Context) -> SubtaskWork:

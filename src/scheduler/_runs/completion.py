@@ -1,7 +1,4 @@
-"""The end of a run that was more than a plain success: it is counted, followed up, and told.
-
-`Run.outcome` decides the outcome, `after_run` what follows a failure; this file does it.
-"""
+"""The end of a run that was more than a plain success: counted, followed up, told."""
 
 from __future__ import annotations
 
@@ -25,8 +22,6 @@ logger = getLogger(__name__)
 
 
 class Running(Protocol):
-    """The owner of the runs that end."""
-
     queue: TimerQueue
     timeline: Timeline
     missed: MissedTicks
@@ -37,12 +32,11 @@ class Running(Protocol):
     is_stopping: bool
     is_on_demand: bool
 
-    def start_again(self, job: Job, attempt: NextAttempt) -> None:
-        """Start the job's next attempt, which is due."""
+    def start_again(self, job: Job, attempt: NextAttempt) -> None: ...
 
 
 def count_begin(run: Attempt) -> None:
-    """Count a run that has begun. A run of a stored job was counted when it was marked."""
+    """Count a begun run; a stored job's was counted when marked."""
     run.is_counted = True
     run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.add(run.lateness)
@@ -55,20 +49,18 @@ def uncount_begin(run: Attempt) -> None:
 
 
 def count_what_runs(job: Job) -> None:
-    """Count the begun runs of a job that is about to change as runs of its old definition."""
+    """Count begun runs under the job's old definition."""
     for run in job.runs:
         if run.started is not None and not run.is_counted:
             count_begin(run)
 
 
 def task_of(job: Job) -> str:
-    """Return the name of the job's task, for a log: the name in the store, or its function's own."""
+    """For a log: its name in the store, or its function's."""
     return job.task or str(getattr(job.func, "__qualname__", type(job.func).__qualname__))
 
 
 class Completion:
-    """The ends of one scheduler's runs."""
-
     def __init__(self, runs: Running, journal: Journal, random: Random) -> None:
         self._runs = runs
         self._queue = runs.queue
@@ -82,7 +74,7 @@ class Completion:
         self._random = random
 
     def record(self, run: Run, started: float, now: float) -> None:
-        """Count a run that has ended, decide what follows, do it, and tell."""
+        """Count an ended run, decide what follows, do it, tell."""
         job = run.job
         duration = now - started
         ended = now + self._timeline.offset
@@ -123,7 +115,6 @@ class Completion:
             self._marks.keep_end(run, record)
 
     def _is_owed(self, run: Run) -> bool:
-        """Whether a stop cut the run off, and the next scheduler must try its tick again."""
         return run.cause is Cause.STOPPED and is_owed_by(run.job)
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
@@ -145,7 +136,7 @@ class Completion:
         return after_run(outcome, failures, job.policy, next_start_in, self._random(), interval=seconds)
 
     def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
-        """Do what was decided. Returns the seconds to the retry, if there is one."""
+        """Returns the seconds to the retry, if any."""
         job = run.job
         if verdict.disable is not None:
             logger.warning("job %r does not start until it is resumed: %s", job.id, verdict.disable)
@@ -164,7 +155,7 @@ class Completion:
         return verdict.retry_in
 
     def answer_success(self, run: Run, now: float) -> None:
-        """Answer the callers that asked for a plain run, which has succeeded."""
+        """Answer callers of a plain run that succeeded."""
         assert run.started is not None
         ended = now + self._timeline.offset
         answer(run.job, run.due_us, _end_of(run, SUCCEEDED, ended=ended, duration=now - run.started))
@@ -172,13 +163,13 @@ class Completion:
     # -- runs that never began --------------------------------------------------------------------------------------
 
     def was_dropped(self, run: Run) -> None:
-        """Account for the tick of a run that ended before it began."""
+        """Account for a run that ended before it began."""
         reason = dropped(run)
         if reason is not None:
             self.miss_run(run, reason)
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
-        """Account for a waiting run that will not begin. Another attempt at a failed tick is no missed tick."""
+        """Account for a waiting run that will not begin. A retry is no missed tick."""
         if isinstance(run, MarkedRun) and (
             (reason is MissedReason.STOPPED and self._is_left_due(run)) or self._owing.keeps(run, reason)
         ):
@@ -191,7 +182,7 @@ class Completion:
             self._missed.miss(run.job, run.due_us, run.due_us, 1, reason)
 
     def _is_left_due(self, run: MarkedRun) -> bool:
-        """Whether the next scheduler goes on with the run's tick."""
+        """Whether the next scheduler continues the tick."""
         is_to_come = run.owes is None and stays_due(run.job, run.due_us, run.attempt, self._timeline)
         return is_to_come and self._marks.leave_due(run)
 

@@ -1,4 +1,4 @@
-"""Deadlines: the time of a run, or of a subtask, is over."""
+"""Deadlines: the time of a run or subtask is over."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._values import Cause
 
 
 class Deadline(Alarm):
-    """The end of a run's time, `seconds` after it is armed."""
+    """It fires `seconds` after it is armed."""
 
     __slots__ = ("run", "seconds")
 
@@ -19,12 +19,12 @@ class Deadline(Alarm):
         self.seconds = seconds
 
     def let_go(self) -> None:
-        """Forget the run: the heap may keep a cancelled entry until its time, and must keep nothing else."""
+        """Forget the run: the heap may keep a cancelled entry until its time."""
         self.run = None
 
 
 class Timeout(Deadline):
-    """The run, or one of its subtasks, has taken too long: cancel it."""
+    """It took too long: cancel the run."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class Timeout(Deadline):
 
 
 class GiveUp(Deadline):
-    """The run has been cancelled and goes on all the same: give it up."""
+    """The cancelled run goes on: give it up."""
 
     __slots__ = ()
 

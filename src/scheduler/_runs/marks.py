@@ -1,8 +1,8 @@
-"""Between room and begin: a run of a stored job is held until its mark is durable.
+"""Between room and begin: a stored job's run is held until its mark is durable.
 
-While the store does not work, waiting runs step aside: they hand back their room. Jobs without a store and subtasks of
-running jobs use it. Runs of a task that goes without the store begin all the same. Such a run has no mark. Its record,
-with a fence of its own, is made at its end and waits for the store (docs/decisions/0039).
+While the store is down, waiting runs step aside: other work uses their room. Runs of a task that goes without the store
+begin without a mark. Such a run's record, with its own fence, is made at its end and waits for the store
+(docs/decisions/0039).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATIENCE: Final = 0.5
 """Seconds for which a run that may go without the store waits for its mark."""
 
 MOST_KEPT: Final = 50_000
-"""Records of ends that wait for the store. Beyond that, a job's further runs without a mark share one record."""
+"""Records that wait for the store. Beyond it, a job's further runs without a mark share one."""
 
 
 class Marks:
@@ -40,45 +40,42 @@ class Marks:
         self._queue = queue
         self._aside: set[Attempt] = set()
         self._held: list[Attempt] = []
-        """Runs whose marks were asked for in this turn, while the store did not work."""
+        """Runs that asked for marks this turn, while the store was down."""
         self._is_store_down = False
         self._is_store_slow = False
         self._goes_without: Callable[[str], bool] = _no_task_goes
         self._waits = False
         self._waiting: deque[tuple[float, Attempt]] = deque()
-        """Runs that may go without the store, and until when they wait for their marks."""
+        """Runs that may go without the store, and how long they wait."""
         self._is_watching = False
         self.without: set[int] = set()
-        """Fences of runs that have begun without a mark, and whose records are not durable."""
+        """Fences of runs begun without a mark, whose records are not durable."""
         self._is_alone: Callable[[], bool] = _is_alone
         self._are_ours: Callable[[], bool] | None = None
         self._in_doubt: list[Attempt] = []
-        """Runs with room and marks whose jobs may be another node's."""
+        """Marked runs whose jobs may be another node's."""
         self._stays: Callable[[Job], bool] = _none_stays
         self._staying: list[Attempt] = []
-        """Runs that have found room in this turn, and hand it back."""
+        """Runs that hand back their room this turn."""
 
     def rely_on(self, are_ours: Callable[[], bool], is_alone: Callable[[], bool]) -> None:
-        """Let runs begin only while `are_ours()` says that their jobs are ours.
+        """Let runs begin only while `are_ours()`: their jobs are ours.
 
-        `is_alone`: whether no other node could have them now. Only then may a run go without the store.
+        Only while `is_alone()` may a run go without the store: no other node could have its job.
         """
         self._are_ours = are_ours
         self._is_alone = is_alone
 
     def let_go_without(self, goes: Callable[[str], bool], *, waits: bool) -> None:
-        """Let runs begin though the store does not answer, if `goes` says so of their task's name.
-
-        `waits`: the store may fall silent.
-        """
+        """Let tasks begin without the store if `goes` accepts their names. `waits`: the store may fall silent."""
         self._goes_without, self._waits = goes, waits
 
     def store_is_anothers(self) -> None:
-        """Let no run go without the store any more: another node has it, and may have our jobs."""
+        """Let no run go without the store: another node has it, perhaps with our jobs."""
         self._goes_without = _no_task_goes
 
     def is_in_doubt(self, run: Attempt) -> bool:
-        """Whether the run's job may be another node's. Such a run is kept until `settled`."""
+        """Whether its job may be another node's. Then it is kept until `settled`."""
         if self._are_ours is None or run.goes_without or self._are_ours():
             return False
         if self._begins_now(run):
@@ -88,20 +85,20 @@ class Marks:
         return True
 
     def settled(self) -> None:
-        """Let the runs that were in doubt begin: their jobs are still ours."""
+        """Runs in doubt begin: their jobs are still ours."""
         if self._in_doubt:
             runs, self._in_doubt = self._in_doubt, []
             self._pool.let_begin(runs)
 
     def let_stay(self, stays: Callable[[Job], bool]) -> None:
-        """Mark no waiting run of a job while `stays` says that it is about to go to another node."""
+        """Mark no waiting run while `stays` says that its job will go to another node."""
         self._stays = stays
         back = [run for run in self._aside if not run.is_held and not stays(run.job)]
         self._aside.difference_update(back)
         self._submit(back)
 
     def mark(self, run: Attempt) -> bool:
-        """Have the mark of a run with room committed. False: the run begins without it."""
+        """Commit the mark of a run with room. False: it begins without."""
         if self._stays(run.job):
             if not self._staying:
                 self._queue.push(AT_ONCE, self._hand_back_room)
@@ -120,7 +117,6 @@ class Marks:
         return True
 
     def _watch(self, run: Attempt) -> None:
-        """Let a run begin without its mark once it has waited for PATIENCE."""
         self._waiting.append((self._queue.clock.monotonic() + PATIENCE, run))
         if not self._is_watching:
             self._look_at(self._waiting[0][0])
@@ -148,7 +144,7 @@ class Marks:
         return run.job.task is not None and self._goes_without(run.job.task) and self._is_alone()
 
     def _mark_without(self, run: Attempt) -> None:
-        """Begin a run without a mark. If its record has no room, it joins the record of earlier runs."""
+        """Begin without a mark. If its record has no room, it joins an earlier one."""
         last_missed, job = self._journal.pending.last_missed, run.job
         before = last_missed.get(job) if self._is_full else None
         self._journal.mark(run)
@@ -161,7 +157,7 @@ class Marks:
         return len(self._journal.pending.ended) >= MOST_KEPT
 
     def _go_without(self, run: Attempt) -> None:
-        """Begin a run without its mark. If the mark was sent, it may be durable: then the end finds it."""
+        """A mark sent already may be durable: then the end finds it."""
         assert isinstance(run, MarkedRun)
         run.goes_without = True
         self._journal.pending.marks.pop(run, None)
@@ -177,15 +173,12 @@ class Marks:
         self._journal.ended(run.job, record)
 
     def stored(self, ended: Collection[StoredTick], stale: Collection[StoredTick]) -> None:
-        """Note that these ends are durable, except the stale ones."""
+        """These ends are durable, except the stale ones."""
         if self.without:
             self.without.difference_update(tick.fence for tick in ended if tick not in stale)
 
     def leave_due(self, run: MarkedRun) -> bool:
-        """Leave the tick of a run that has not begun to the next scheduler, at a stop.
-
-        False: it is too late, because its mark may be durable.
-        """
+        """Leave an unbegun run's tick to the next scheduler, at a stop. False: its mark may be durable."""
         if run.is_held and not self._journal.withdraw(run):
             return False
         job = run.job
@@ -194,14 +187,14 @@ class Marks:
         return True
 
     def withdraw(self, work: Work) -> bool:
-        """Withdraw work that had stepped aside. False: it had not."""
+        """False: the work had not stepped aside."""
         if work in self._aside:
             self._aside.discard(work)
             return True
         return False
 
     def committed(self, runs: Iterable[Attempt]) -> None:
-        """Begin these runs. A run that has stepped aside begins as soon as it has room again."""
+        """Begin these runs. A run that stepped aside waits for room first."""
         runs = [run for run in runs if not run.goes_without]
         for run in runs:
             run.mark_is_durable()
@@ -214,7 +207,6 @@ class Marks:
         self._submit(back)
 
     def _submit(self, back: list[Attempt]) -> None:
-        """Let runs that had stepped aside wait for room again."""
         if not back:  # always so once the pool has stopped
             return
         for run in back:
@@ -222,11 +214,10 @@ class Marks:
         self._pool.submit(*back)
 
     def refused(self, run: Attempt) -> None:
-        """Drop a run whose tick has a record, or give its tick another name.
+        """Drop a run whose tick has a record, or rename its tick.
 
-        If the clock was set back, the same instants come again. A run of such an instant gets a tick of its own: the
-        first free microsecond after the due instant. (So does the record of a run that was dropped meanwhile: see
-        Journal.unmark.)
+        After the clock was set back the same instants return. Their run gets the first free microsecond after the due
+        instant, as does the record of a run dropped meanwhile (Journal.unmark).
         """
         if run.is_over or run.goes_without:  # its end will be refused too, and is renamed then
             return
@@ -241,7 +232,6 @@ class Marks:
         self._drop(run, HAS_RECORD)
 
     def lost(self, run: Attempt) -> None:
-        """Drop a run whose mark the store can never take."""
         if not (run.is_over or run.goes_without):
             self._drop(run, NOT_STORED)
 
@@ -249,22 +239,21 @@ class Marks:
         run.mark_is_refused(reason)
 
     def store_down(self, runs: Iterable[Attempt]) -> None:
-        """Let these runs wait aside: the store does not work."""
+        """These runs step aside."""
         self._is_store_down = True
         self._held.extend(self._let_go(runs))
         self._step_aside()
 
     def store_is_slow(self, runs: Iterable[Attempt]) -> None:
-        """Begin those of these runs that may go without the store, which has not answered for a moment."""
+        """Begin those of these runs that may go without the store."""
         self._is_store_slow = True
         self._let_go(runs)
 
     def store_up(self) -> None:
-        """The store works: runs wait for it in their places again."""
         self._is_store_down = self._is_store_slow = False
 
     def _let_go(self, runs: Iterable[Attempt]) -> list[Attempt]:
-        """Begin the runs that may go without the store, runs in doubt included. Returns the others of `runs`."""
+        """Begin runs that may go without the store, also if in doubt. Returns the others."""
         runs = [run for run in runs if not run.goes_without]
         going = [run for run in (*runs, *self._in_doubt) if not run.is_over and self._may_go(run)]
         for run in going:
@@ -284,7 +273,6 @@ class Marks:
             self.step_aside(held)
 
     def step_aside(self, runs: Iterable[Attempt]) -> None:
-        """Hand back the room of runs until their marks are durable. Runs that may go without begin instead."""
         self._hand_back(self._let_go(runs))
 
     def _hand_back(self, runs: Iterable[Attempt]) -> None:
@@ -292,7 +280,6 @@ class Marks:
 
 
 def _in_place_of_an_attempt(ended: list[StoredTick], record: StoredTick) -> StoredTick:
-    """Return the record, in place of a waiting record of an earlier attempt at the tick."""
     tick = record.job_id, record.due_us
     place = next((place for place, each in enumerate(ended) if (each.job_id, each.due_us) == tick), None)
     return record if place is None else record._replace(fence=ended.pop(place).fence)

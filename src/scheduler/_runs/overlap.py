@@ -1,9 +1,8 @@
-"""The overlap rules: a tick comes while an earlier run of its job has not ended.
+"""The overlap rules: a tick comes while its job has a run.
 
-Ticks may wait in two places. In the pool a tick waits for room, as a run that can still stand for another tick. In the
-job's backlog it waits for the end of a run. When too many wait, the oldest goes. Runs that wait for room begin in their
-order, because all ask for the job's present needs (`Runs.ask_anew`). So the waiting ticks are the newest, without
-holes, and a store is told only the oldest.
+In the pool a tick waits for room, as a run that can still stand for another tick. In the job's backlog it waits for a
+run's end. When too many wait, the oldest goes. Waiting runs begin in order, as all ask for the job's present needs
+(`Runs.ask_anew`). So the waiting ticks are the newest, without holes.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from .._starts import MissedTicks, go_along, no_place, waits_for
 from .._values import Cause, MissedReason, Overlap
 
 Tick = tuple[int, int]
-"""Its due instant in UTC microseconds, and which attempt at it."""
+"""Due instant in UTC microseconds, and attempt."""
 
 
 def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: int) -> bool:
-    """Whether a tick may run now although the job has a run. If not, it waits, or a tick is missed here."""
+    """Whether a tick may run now. If not, it waits, or a tick is missed here."""
     overlap = job.policy.overlap
     if job.threads:
         job.threads = [thread for thread in job.threads if not thread.has_ended] or None
@@ -49,15 +48,11 @@ def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: i
 
 
 def has_place(job: Job) -> bool:
-    """Whether the job may begin another run."""
     return not job.runs or (job.policy.overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running)
 
 
 def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> None:
-    """Miss the ticks that wait, for room or for the end of a run. Owed attempts go on waiting.
-
-    `next_us`: the tick that starts next. Its end answers the callers that asked for a missed tick.
-    """
+    """Miss waiting ticks, except owed attempts. The end of `next_us` answers callers that asked for them."""
     gone = [each for each in job.backlog or () if each[1] == 1]
     if next_us is not None and job.asked:
         for due_us in [*(each[0] for each in gone), *(run.due_us for run in _waiting(job))]:
@@ -71,7 +66,7 @@ def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> N
 
 
 def _waiting(job: Job) -> list[Attempt]:
-    """Return the runs that wait for room and may stand for other ticks, oldest first, as in the queue."""
+    """Return runs that wait for room and may stand for other ticks, oldest first."""
     return [run for run in job.runs if _is_exchangeable(run)]
 
 
@@ -80,7 +75,7 @@ def _is_exchangeable(run: Attempt) -> bool:
 
 
 def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> None:
-    """Account for a tick without a run. Call it last: a listener may pause the job, so its ticks must be in order."""
+    """Miss a tick. Call it last: a listener may pause the job."""
     due_us, attempt = tick
     if _goes_along(job, tick):
         return
@@ -89,7 +84,7 @@ def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> No
 
 
 def _goes_along(job: Job, tick: Tick) -> bool:
-    """Whether a tick asked for by hand gets its answer from a run that is about to begin."""
+    """Whether a run about to begin answers a tick asked for by hand."""
     if job.sparse is None or not job.asked or tick[1] != 1:
         return False
     run = next((run for run in job.runs if run.started is None and run.cause is None), None)
@@ -97,10 +92,7 @@ def _goes_along(job: Job, tick: Tick) -> bool:
 
 
 def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tick:
-    """Remove and return the oldest tick: each waiting run stands for the next one, in its own position.
-
-    So older ticks begin first.
-    """
+    """Return the oldest tick: each waiting run stands for the next one, in its own position."""
     oldest = waiting[0].due_us, waiting[0].attempt
     for run, following in pairwise(waiting):
         run.stand_for(following.due, following.due_us, following.attempt)
@@ -109,7 +101,7 @@ def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tic
 
 
 def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
-    """Let the tick wait for the end of a run. If too many wait, the oldest is missed."""
+    """Let the tick wait for a run's end. If too many wait, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()
     backlog, gone = job.backlog, []
@@ -128,7 +120,6 @@ def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[A
 
 
 def _backlog_room(job: Job) -> int:
-    """Return how many ticks of a job may wait for the end of its run."""
     if job.policy.missed is Missed.ALL:
         return job.policy.catch_up
     match job.policy.overlap:

@@ -1,12 +1,9 @@
-"""Owed ticks, which must be tried again. A death or a stop cut them off, and their delivery is at least once.
+"""Owed ticks: cut off by a death or a stop, with at-least-once delivery, or left by a node that stopped.
 
-Ticks that never began are owed too, if a node that stopped has left them to the others of its fleet.
-
-The record of such a tick says that it is owed, until the mark of its next attempt replaces it. So nothing that happens
-to its job forgets the tick: no pause, no other schedule, no other run, no program without the task. Here only waiting
-is done. The owed ticks of one job, oldest first, wait until the rest after a crash is over and the job may begin
-another run. An attempt that does not begin comes back. Only a verb of the user's gives a tick up, and its record says
-so.
+Its record says that a tick is owed, until its next attempt's mark replaces it. So nothing forgets it: no pause,
+schedule or other run, no program without the task. Here ticks only wait, oldest first, until the rest after a crash is
+over and the job may begin another run. An attempt that does not begin comes back. Only the user gives a tick up, on
+record.
 """
 
 from __future__ import annotations
@@ -30,17 +27,15 @@ from .run import MarkedRun
 logger = getLogger(__name__)
 
 THREAD_AGAIN: Final = 1.0
-"""Seconds until the next check whether a thread that outlived a run of the job has ended."""
+"""Seconds between checks whether a thread that outlived its run has ended."""
 
 NEARLY: Final = 0.001
-"""Seconds before the end of a rest at which it counts as over, because of rounding."""
+"""Seconds before its end at which a rest counts as over: rounding."""
 
 _BY_DUE: Final = attrgetter("due_us")
 
 
 class Starter(Protocol):
-    """Starts the next attempts."""
-
     is_stopping: bool
     is_on_demand: bool
 
@@ -50,8 +45,6 @@ class Starter(Protocol):
 
 
 class Redelivery:
-    """The owed ticks of one scheduler's jobs."""
-
     def __init__(self, runs: Starter, starts: Starts, journal: Journal) -> None:
         self._runs = runs
         self._starts = starts
@@ -60,7 +53,7 @@ class Redelivery:
         self._monotonic = starts.monotonic
 
     def put(self, job: Job, ticks: Iterable[StoredTick]) -> None:
-        """Add ticks to what the job owes. They wait until `start`."""
+        """Add ticks, which wait until `start`."""
         owed = job.owed
         if owed is None:
             owed = job.owed = Owed(partial(self.start, job))
@@ -69,7 +62,7 @@ class Redelivery:
             insort(owed.ticks, tick, key=_BY_DUE)
 
     def start(self, job: Job, before: float = inf) -> None:
-        """Start the job's owed ticks that may run now, ranked before what is due `before` (monotonic seconds)."""
+        """Start owed ticks that may run now, ranked before those due `before` (monotonic seconds)."""
         owed, runs = job.owed, self._runs
         if owed is None or job.is_paused or job.is_removed or runs.is_stopping or runs.is_on_demand:
             return
@@ -87,10 +80,10 @@ class Redelivery:
             job.owed = None
 
     def keeps(self, run: MarkedRun, reason: MissedReason) -> bool:
-        """Whether the tick of a run that will not begin is owed, and has been taken care of here.
+        """Whether the tick of a run that will not begin is owed, and kept here.
 
-        The tick of a first attempt is owed if the scheduler stops, and if its mark may be durable or other nodes have
-        its job. It is not while it is a request in the store.
+        A first attempt's tick is owed at a stop, if its mark may be durable or other nodes have its job. A request in
+        the store is not.
         """
         journal, job = self._journal, run.job
         if run.dropped_for is not None:
@@ -115,7 +108,7 @@ class Redelivery:
         return (self._journal.has_heirs and not run.job.is_removed) or (run.is_held and is_owed_by(run.job))
 
     def _is_refused(self, run: MarkedRun) -> bool:
-        """Whether the store cannot take the mark of an owed attempt: the next scheduler tries it again."""
+        """The store cannot take an owed attempt's mark: the next scheduler tries it again."""
         if run.owes is None or run.dropped_for is not NOT_STORED:
             return False
         run.job.counts().runs -= 1

@@ -1,7 +1,6 @@
-"""Relaunches of work that could not begin, for want of a thread or of memory. That is no run and no failure.
+"""Relaunches of work that could not begin for want of a thread or memory: no run, no failure.
 
-The work keeps its position, its due instant and its attempt. It is tried again, ever less often, for as long as it
-takes.
+The work keeps its position, due instant and attempt. It is tried ever less often, as long as it takes.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from .._values import Backoff, Listeners, RunNotLaunched
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(1.0, 60.0)
-"""The delays between the tries."""
 
 
 class Relaunch(Alarm):
-    """All tries of one piece of work, until one succeeds or it is given up."""
+    """All tries of one piece of work."""
 
     __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
 
@@ -38,7 +36,7 @@ class Relaunch(Alarm):
         self.count = 0
         self.error = ""
         self.is_pending = False
-        """It waits for its next try, and the pool does not have the work."""
+        """The pool does not have the work now."""
 
     def fire(self) -> None:
         if self.is_pending:
@@ -50,7 +48,7 @@ class Relaunch(Alarm):
 
 
 class Relaunches:
-    """The work of one scheduler that waits to be launched again. `submit`: gives it to the pool."""
+    """`submit` gives work to the pool."""
 
     def __init__(self, queue: TimerQueue, submit: Callable[[Work], None], listeners: Listeners) -> None:
         self._queue = queue
@@ -59,7 +57,7 @@ class Relaunches:
         self.waiting: dict[Work, Relaunch] = {}
 
     def failed(self, run: Attempt, work: Work, error: BaseException) -> None:
-        """Try the work again later. Logged once, however often it fails."""
+        """Try again later. Logged once."""
         relaunch = self.waiting.get(work)
         if relaunch is None:
             relaunch = self.waiting[work] = Relaunch(run, work, self._submit)
@@ -72,7 +70,7 @@ class Relaunches:
             self._queue.arm(relaunch, self._queue.clock.monotonic() + RETRY.after(relaunch.count))
 
     def withdraw(self, work: Work) -> bool:
-        """Stop trying. False: the work was not waiting for a try."""
+        """False: the work was not waiting for a try."""
         relaunch = self.waiting.get(work)
         if relaunch is None or not relaunch.is_pending:
             return False
@@ -81,7 +79,7 @@ class Relaunches:
         return True
 
     def run_ended(self, run: Attempt) -> None:
-        """Tell how often a run could not be launched that is over, or was given up."""
+        """Tell how often a run, now over, could not be launched."""
         for work, relaunch in list(self.waiting.items()):
             if relaunch.run is run:
                 self.withdraw(work)

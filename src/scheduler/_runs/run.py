@@ -1,4 +1,4 @@
-"""One attempt at one tick, with all its subtasks: from waiting for room to its outcome."""
+"""One attempt at one tick, with all its subtasks."""
 
 from __future__ import annotations
 
@@ -30,47 +30,43 @@ from .subtask import Subtask, subtasks_in
 
 
 class RunPlace(Bundle):
-    """A bundle in which a run waits for its turn."""
+    """A bundle in which a run waits."""
 
     __slots__ = ()
 
     def keep_place(self, run: Run) -> None:
-        """Keep the position of a run that is about to stand for a newer tick."""
+        """Keep the position of a run that will stand for a newer tick."""
         raise NotImplementedError
 
     def take_out(self, run: Run) -> bool:
-        """Remove a run that will not begin here. False: it has begun."""
+        """False: the run has begun."""
         raise NotImplementedError
 
 
 class Owner(Protocol):
-    """The owner of a run, as the run sees it."""
-
     max_subtasks: int
     kill_after: float
     is_stopping: bool
     listeners: Listeners
 
     def mark(self, run: MarkedRun, now: float) -> bool:
-        """Mark a run that has room, at `now`. True: it begins once the mark is durable. False: at once."""
+        """True: the run begins once its mark is durable. False: at once."""
 
     def is_in_doubt(self, run: Attempt) -> bool:
-        """Whether its job may be another node's. The run is decided once that is known."""
+        """Whether its job may be another node's. Decided once that is known."""
 
     def run_began(self, run: Run) -> bool:
-        """Check and report a run that has room. False: it is too late to run."""
+        """Check and report a run with room. False: too late."""
 
-    def run_terminates(self, run: Run) -> None:
-        """Note that a run has been cancelled and has not ended yet."""
+    def run_terminates(self, run: Run) -> None: ...
 
     def run_ended(self, run: Run, now: float) -> None:
-        """Handle the end of a run: all its subtasks have ended, or it was dropped before it began."""
+        """All its subtasks have ended, or it never began."""
 
-    def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
-        """Try the work again later: there was no thread or memory to begin it."""
+    def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None: ...
 
     def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
-        """Run subtasks as soon as there is room, and hold them in the run. `context`: their parent's."""
+        """Run subtasks and hold them in the run. `context`: their parent's."""
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -80,8 +76,7 @@ class Owner(Protocol):
 
     def cancel(self, work: Work) -> None: ...
 
-    def is_cancellation(self, error: BaseException) -> bool:
-        """Whether `error` is the cancellation, by us or from outside, of the work that is being closed."""
+    def is_cancellation(self, error: BaseException) -> bool: ...
 
     def kill(self, run: Run, works: Sequence[Work]) -> None: ...
 
@@ -95,7 +90,7 @@ class Owner(Protocol):
 class Run(Attempt):
     """The entry task of a tick, and the account of all its subtasks.
 
-    `due_us` is the tick in UTC microseconds as users see it. `started` is in monotonic seconds, None until it has room.
+    `due_us`: UTC microseconds as users see them. `started`: monotonic seconds, None until it has room.
     """
 
     __slots__ = ("bundle", "owner", "subtasks")
@@ -103,9 +98,9 @@ class Run(Attempt):
     deadline: Sparse[Deadline | None] = Sparse(None)
     error: Sparse[BaseException | None] = Sparse(None)
     failed_in: Sparse[Subtask | None] = Sparse(None)
-    """The subtask that raised the error; None: the task itself."""
+    """None: the task itself raised."""
     is_missed = Sparse(False)  # noqa: FBT003 - its usual value
-    """It had room and does not begin. Its tick has been accounted for."""
+    """It had room and does not begin."""
     _error_text: Sparse[str | None] = Sparse(None)
     _started_at: Sparse[float | None] = Sparse(None)
     _is_loggable = Sparse(False)  # noqa: FBT003 - as above
@@ -127,22 +122,21 @@ class Run(Attempt):
         self.due_us = due_us
         self.attempt = attempt
         self.bundle = bundle
-        """The bundle in which it waits for its turn, if any."""
         self.started: float | None = None
         self.sparse: dict[str, Any] | None = None
-        """Rare values (Sparse); None: there has been nothing but the entry task."""
+        """Rare values. None: nothing but the entry task."""
         self.subtasks: Subtasks | None = None
 
     @property
     def open_tasks(self) -> int:
-        """How many of its tasks have not ended. The entry task ends before subtasks begin."""
+        """Tasks that have not ended. The entry task ends before subtasks begin."""
         if self.is_over:
             return 0
         return 1 if self.subtasks is None else sum(task.size for task in self.subtasks)
 
     @property
     def started_at(self) -> float:
-        """When it began, in UTC seconds; 0.0 if it has not."""
+        """In UTC seconds; 0.0 before the begin."""
         if self._started_at is None:
             if self.started is None:
                 return 0.0
@@ -151,7 +145,7 @@ class Run(Attempt):
 
     @property
     def deadline_us(self) -> int | None:
-        """When its timeout ends it, in UTC microseconds."""
+        """In UTC microseconds."""
         if not self.time_allowed or self.started is None:
             return None
         return self.owner.wall_us(self.started + self.time_allowed)
@@ -181,14 +175,13 @@ class Run(Attempt):
 
     @property
     def may_wait(self) -> bool:
-        """Whether the run goes on and has not been cancelled."""
         return self.cause is None and not self.is_over
 
     def drop(self) -> None:
         self.finish()
 
     def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:
-        """Take the result of a task of the run, start its subtasks, and end with the last of them."""
+        """Take a task's result, start its subtasks, and end with the last."""
         if error is not None:
             self._fail(error)
         elif value is not None:
@@ -197,7 +190,6 @@ class Run(Attempt):
             self.finish()
 
     def hold(self, task: Work) -> None:
-        """Wait for the end of this task, too."""
         if self.subtasks is not None:  # else it was given up
             self.subtasks.add(task)
 
@@ -217,11 +209,10 @@ class Run(Attempt):
             self.deadline = None
 
     def take_back_start(self) -> None:
-        """Undo the beginning of a run that could not be launched."""
         self.started = self._started_at = None
 
     def terminate(self, cause: Cause) -> None:
-        """Cancel all tasks of the run. It ends when they have ended."""
+        """Cancel all its tasks. It ends when they have."""
         if self.cause is not None or self.is_over or self.is_missed:
             return
         self.cause = cause
@@ -235,7 +226,7 @@ class Run(Attempt):
         self.owner.arm_deadline(self.deadline)
 
     def give_up(self) -> None:
-        """End at once a run that has ignored its cancellation, whatever its code is doing."""
+        """End a run that ignored its cancellation."""
         if self.is_over:
             return
         self.owner.kill(self, self._works())
@@ -243,7 +234,7 @@ class Run(Attempt):
         self.finish()
 
     def outcome(self) -> Outcome:
-        """Decide how the run ended. The one place that decides it."""
+        """The one place that decides it."""
         if self.cause is None:
             return SUCCEEDED if self.error is None else Outcome.FAILED
         match self.cause:
@@ -257,7 +248,7 @@ class Run(Attempt):
                 assert_never(never)
 
     def error_text(self) -> str | None:
-        """Return in one line what went wrong; None: nothing."""
+        """Return in one line what went wrong, or None."""
         if self.cause is Cause.TIMEOUT:
             return f"took longer than its timeout of {self.time_allowed:g} s"
         if self.cause is Cause.LEASE:
@@ -275,11 +266,11 @@ class Run(Attempt):
         return self._trace_text
 
     def loggable(self) -> BaseException | None:
-        """Return the error as `exc_info` of a log record; None: there is none, or formatting it would break the log."""
+        """Return the error for a log, unless formatting would break the log."""
         return self.error if self.cause is None and self.traceback_text() and self._is_loggable else None
 
     def all_needs(self) -> list[Needs]:
-        """Return the needs of each task that has not ended."""
+        """Of its tasks that have not ended."""
         return [work.needs for work in self.subtasks or (self,)]
 
     def _works(self) -> list[Work]:
@@ -327,8 +318,8 @@ class Run(Attempt):
 class MarkedRun(Run):
     """A run of a stored job: it begins once its mark is durable.
 
-    `is_held`: the mark has been asked for. `is_sent`: the store has the mark, which may be durable, so the run can no
-    longer stand for another tick. `is_marked`: the mark is durable.
+    `is_held`: the mark was asked for. `is_sent`: it may be durable, so the run no longer stands for other ticks.
+    `is_marked`: it is durable.
     """
 
     __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent")
@@ -377,7 +368,7 @@ class MarkedRun(Run):
 
 
 def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
-    """Return the state of a job with runs: that of the run that is furthest along."""
+    """That of the run furthest along."""
     begun = [run for run in runs if run.started is not None]
     if not begun:
         return JobState.STARTING
@@ -385,7 +376,7 @@ def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
 
 
 class Subtasks(set[Work]):
-    """The subtasks of a run that have not ended, many of them in one. `so_far`: how many it has asked for."""
+    """Subtasks that have not ended, perhaps bundled. `so_far`: how many it asked for."""
 
     __slots__ = ("so_far",)
 

@@ -1,12 +1,10 @@
-"""Runs: whether a tick may start, what it counts for when it has ended, and what follows.
+"""Runs: whether a tick may start, and what follows its end.
 
-The path of a tick is
+The path of a tick, all on the event loop's thread, so without locks:
 
     start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> Completion.record
 
-and with a store, between room and run_began: mark -> (the journal's next batch is committed) -> Marks.committed.
-
-The timer queue and the pool call it on the event loop's thread, so there are no locks.
+With a store, between room and run_began: mark -> (the journal's next batch is committed) -> Marks.committed.
 """
 
 from __future__ import annotations
@@ -86,10 +84,10 @@ class Runs(Services):
         self.kill_after = kill_after
         self.monotonic = starts.monotonic
         self.active: dict[Run | RunBundle, None] = {}
-        """Every run that has not ended, waiting runs included, by itself or in its bundle."""
+        """Runs that have not ended, waiting ones included, alone or in bundles."""
         self.is_stopping = False
         self.is_on_demand = False
-        """Schedules are ignored: jobs run when told to."""
+        """Jobs run when told to, not by schedule."""
         self._when_idle: Callable[[], None] | None = None
         self.relaunches = Relaunches(queue, pool.submit, listeners)
         self.has_priorities = False
@@ -99,12 +97,12 @@ class Runs(Services):
         self.completion = Completion(self, journal, random)
         self._last_now_us = 0
         self._held: list[Run | RunBundle] | None = None
-        """While many jobs start together: their runs, which begin in order of priority."""
+        """Runs of jobs that start together, to begin by priority."""
         self._bundle: RunBundle | None = None
-        """The last of `_held`, if that is a bundle: it takes the next run."""
+        """The last of `_held`, if a bundle: it takes the next run."""
 
     def all(self) -> list[Run]:
-        """Return every run that has not ended, in no order. Any thread."""
+        """Runs that have not ended, in no order. Any thread."""
         current = self.pool.workers.current
         runs: dict[Run, None] = {}
         if isinstance(current, Run) and not current.is_over:
@@ -118,15 +116,13 @@ class Runs(Services):
         self.starts.stop()
 
     def run_on_demand(self) -> None:
-        """Ignore all schedules from now on: jobs run when told to."""
         self.is_on_demand = True
 
     def call_when_idle(self, func: Callable[[], None]) -> None:
-        """Set the function that is called when no run goes on."""
         self._when_idle = func
 
     def enroll(self, job: Job) -> None:
-        """Note a new or changed job. Any thread, for a job that is being added."""
+        """Note a new or changed job. Any thread, while a job is added."""
         job.is_plain = job.task is None and job.policy.is_plain and job.call is awaited and not job.kwargs
         if job.policy.priority:
             self.has_priorities = True
@@ -134,24 +130,22 @@ class Runs(Services):
             self.ask_anew(job)
 
     def start_at_once(self, job: Job) -> None:
-        """Start a job for the first time that was added with start="now"."""
+        """First start of a job added with start="now"."""
         if not self.is_on_demand and not self.starts.left_out.takes(job):
             self.start_now(job)
 
     def oldest_first(self) -> list[Run]:
-        """Return every run that has not ended, by due time. On the loop."""
+        """By due time. On the loop."""
         return sorted(self.all(), key=lambda run: run.due)
 
     def uncounted(self) -> list[Run]:
-        """Return the runs that go on and will be counted at their end. Any thread."""
+        """Runs going on that will be counted at their end. Any thread."""
         return [run for run in self.all() if not run.is_counted and run.started is not None]
 
     def collect(self) -> None:
-        """Hold what starts until `release`."""
         self._held = []
 
     def release(self) -> None:
-        """Begin what was collected, best first."""
         held, self._held, self._bundle = self._held or [], None, None
         if self.has_priorities:  # perhaps only since a moment ago
             held = sorted(on_their_own(held), key=lambda run: (run.due, -run.priority))
@@ -161,7 +155,7 @@ class Runs(Services):
             self.pool.submit(*begin)
 
     def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
-        """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
+        """Run tick `due_us` (as users see it; `due`: monotonic seconds), if the overlap rule allows."""
         if self.is_stopping or job.is_removed:
             return
         if (job.runs or job.threads) and not may_start(self.missed, job, due, due_us, attempt):
@@ -172,7 +166,7 @@ class Runs(Services):
     def start_unchecked(
         self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
     ) -> None:
-        """Run a tick of a job that may start. `owes`: the record of an owed attempt."""
+        """`owes`: the record of an owed attempt."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         if owes is not None and isinstance(run, MarkedRun):
             run.owes = owes
@@ -191,7 +185,6 @@ class Runs(Services):
             self._take_in(self._held, due).put(run)
 
     def ask_anew(self, job: Job) -> None:
-        """Give the job's runs that wait for room its present needs and priority."""
         needs, priority = job.policy.needs, job.policy.priority
         for run in job.runs:
             if run.started is not None or (run.needs == needs and run.priority == priority):
@@ -208,7 +201,7 @@ class Runs(Services):
                 self.pool.ask_anew(run, needs, priority)
 
     def bundle_from(self, due: float) -> RunBundle | None:
-        """Return the bundle for plain runs, the next of which is due at `due`. None: priorities decide."""
+        """Return the bundle for plain runs. None: priorities decide."""
         return None if self._held is None or self.has_priorities else self._take_in(self._held, due)
 
     def _take_in(self, held: list[Run | RunBundle], due: float) -> RunBundle:
@@ -225,7 +218,7 @@ class Runs(Services):
         self._look_if_idle()
 
     def start_now(self, job: Job, asked: AskedRun | None = None) -> None:
-        """Run the job once, at an instant that no other such tick has. If `asked`, no slot of the job has it either."""
+        """Run the job at an instant of its own; if `asked`, no slot has it either."""
         now = self.monotonic()
         us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
         self._last_now_us = us if asked is None else beside_ticks(job, us, self.timeline)
@@ -267,7 +260,7 @@ class Runs(Services):
         return True
 
     def _is_in_time(self, run: Run) -> bool:
-        """Whether a run may begin now that it has room; if not, its tick is missed."""
+        """Whether a run with room may begin; if not, its tick is missed."""
         is_too_late = self._is_too_late(run, run.lateness)
         reason = with_room(run, is_stopping=self.is_stopping, is_too_late=is_too_late)
         if reason is not None:
@@ -292,7 +285,7 @@ class Runs(Services):
         self.relaunches.failed(run, work, error)
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """Count a run whose tasks have all returned None."""
+        """All its tasks returned None."""
         job = run.job
         started: float = run.started  # type: ignore[assignment] # it has begun
         if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
@@ -322,7 +315,6 @@ class Runs(Services):
         self._look_if_idle()
 
     def _work_off(self, run: Run, now: float) -> None:
-        """Handle the end of a run, however it ended."""
         job = run.job
         if len(job.runs) == 1:
             job.runs = ()
@@ -340,7 +332,7 @@ class Runs(Services):
             self._follow_end(job)
 
     def _follow_end(self, job: Job, succeeded: Run | None = None, now: float = 0.0) -> None:
-        """Do what is next for the job. `succeeded`: its plain run, which has not been reported."""
+        """`succeeded`: a plain run, not yet reported."""
         if job.sparse is not None:
             if succeeded is not None and job.asked:
                 self.completion.answer_success(succeeded, now)
@@ -355,7 +347,7 @@ class Runs(Services):
             self._when_idle()
 
     def stop(self, *, only_waiting: bool) -> None:
-        """Cancel all runs, or only runs that wait for room. Ticks in the backlog do not run."""
+        """Cancel runs, or only waiting runs. Backlogs do not run."""
         for job in {run.job: None for run in self.all() if run.job.backlog}:
             self.missed.leave_backlog(job)
         for run in self.oldest_first():
@@ -363,7 +355,7 @@ class Runs(Services):
                 run.terminate(Cause.STOPPED)
 
     def _take_from_backlog(self, job: Job) -> None:
-        """Start the ticks that waited for the end of a run and may run now."""
+        """Start ticks that waited for a run's end."""
         if self.is_stopping:  # `stop` does not see a backlog without a run
             self.missed.leave_backlog(job)
         while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:

@@ -1,4 +1,4 @@
-"""Services for one run, which need no other runs."""
+"""Services for one run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Services:
     kill_after: float
 
     def check_needs(self, needs: Needs) -> None:
-        """Raise UnknownLimit, or InvalidJob for more units than a limit will ever have."""
+        """Raise UnknownLimit, or InvalidJob for more units than a limit has."""
         try:
             self.pool.check(needs)
         except ValueError as exc:
@@ -43,25 +43,23 @@ class Services:
         deadline.let_go()
 
     def run_terminates(self, run: Attempt) -> None:
-        """Show in the job's state that its run has been cancelled and goes on."""
         if run.job.state is JobState.RUNNING:
             run.job.state = advance(run.job.state, Step.TERMINATE)
 
     def kill(self, run: Attempt, works: Sequence[Work]) -> None:
-        """End the work of a run by force, and report it."""
+        """End a run by force, and report it."""
         logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
         for work in works:
             self.pool.kill(work)
         self.listeners.tell(RunAbandoned(run.job.id, instant_of(run.due_us), self.kill_after))
 
     def is_cancellation(self, error: BaseException) -> bool:
-        """Whether `error` is the cancellation, by us or from outside, of the work that is being closed."""
         return self.pool.workers.is_cancellation(error)
 
     def utc(self, monotonic: float) -> float:
-        """Convert monotonic seconds to UTC seconds."""
+        """From monotonic to UTC seconds."""
         return monotonic + self.timeline.offset
 
     def wall_us(self, monotonic: float) -> int:
-        """Convert monotonic seconds to UTC microseconds."""
+        """From monotonic seconds to UTC microseconds."""
         return self.timeline.us(monotonic, steady=False)

@@ -17,11 +17,11 @@ from .._values import InvalidJob, NotASubtask, cut, shown
 
 
 class Subtask:
-    """A subtask runs `func(*args, **kwargs)` as a task of its own, once the task that returned it has ended.
+    """Run `func(*args, **kwargs)` as its own task, once the task that returned it has ended.
 
-    It takes one unit of the scheduler's limit and what it `needs`. It sees the context variables that its parent has
-    set, and may return more subtasks. The run ends when all of them have ended. `timeout` is for this subtask alone, in
-    seconds or as a duration; when it has passed, the whole run ends.
+    It takes one unit of the scheduler's limit and its `needs`, sees the context variables of its parent, and may return
+    subtasks. The run ends with the last of them. `timeout`, for this subtask alone, in seconds or as a duration, ends
+    the whole run.
     """
 
     __slots__ = ("args", "call", "func", "kwargs", "needs", "timeout")
@@ -46,10 +46,7 @@ class Subtask:
 
     @property
     def text(self) -> str:
-        """The call, for people, cut where it is long. An argument that is no plain value shows its type alone.
-
-        Its repr may hold anything.
-        """
+        """The call, cut where long. Only plain values are shown: other reprs may hold anything."""
         plain = {**{str(index): each for index, each in enumerate(self.args)}, **self.kwargs}
         given = [f"{'' if name.isdecimal() else f'{name}='}{_told(each)}" for name, each in plain.items()]
         return cut(f"{getattr(self.func, '__name__', type(self.func).__name__)}({', '.join(given)})", LONGEST_CALL)
@@ -61,16 +58,15 @@ _HOLDS_THINGS: Final = (list, tuple, dict, set, frozenset, deque)
 _PROMISES: Final = frozenset(
     {CoroutineType, GeneratorType, AsyncGeneratorType, map, filter, zip, enumerate, reversed, chain, islice, starmap}
 )
-"""Types of objects that promise a value."""
 
 LOOKED_AT: Final = 100
-"""The most things in a result that are searched for lost subtasks."""
+"""Most things in a result searched for lost subtasks."""
 
 LONGEST_CALL: Final = 200
-"""Characters of a subtask in an error."""
+"""Characters."""
 
 MOST_LOOKED_AT: Final = 10_000
-"""The most items of a list or tuple, not beginning with a subtask, that are searched for one."""
+"""Most items of a list searched for a subtask that is not first."""
 
 
 def _told(value: object) -> str:
@@ -86,9 +82,9 @@ def _timeout(value: Any) -> float:
 
 
 def subtasks_in(value: object) -> list[Subtask] | None:
-    """Return the subtasks that a task returned. None: `value` is a result.
+    """Return the subtasks that a task returned. None: a result.
 
-    Raises NotASubtask for a mixture, and for work wrapped so that the scheduler does not run it.
+    Raises NotASubtask for a mixture, or for wrapped work that nothing runs.
     """
     if type(value) is list and value and type(value[0]) is Subtask and set(map(type, value)) == _NOTHING_ELSE:
         return value.copy()
@@ -125,7 +121,7 @@ def _refuse_lost_work(value: object) -> None:
 
 
 def _within(value: object) -> Iterator[object]:
-    """Yield the value and what it holds, from the outside in, up to a bound."""
+    """Yield the value and its contents, from the outside in, up to a bound."""
     left = deque((value,))
     for _ in range(LOOKED_AT):
         if not left:
@@ -137,7 +133,7 @@ def _within(value: object) -> Iterator[object]:
 
 
 def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
-    """Return the first items, or none if another thread is changing it: then it is no list of subtasks."""
+    """None if another thread changes it: then it is no list of subtasks."""
     try:
         return tuple(islice(chain(thing.values(), thing) if isinstance(thing, dict) else thing, count))
     except RuntimeError:
@@ -145,7 +141,7 @@ def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
 
 
 def _close_coroutines(value: object) -> None:
-    """Close coroutines that have not begun, so that Python does not complain elsewhere."""
+    """Close unbegun coroutines, lest Python complain elsewhere."""
     for thing in _within(value):
         if isinstance(thing, CoroutineType) and getcoroutinestate(thing) == CORO_CREATED:
             thing.close()

@@ -1,4 +1,4 @@
-"""A subtask that needs care of its own. Plain subtasks that never wait are run by their bundle."""
+"""A subtask that needs care of its own; bundles run plain ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .subtask import Subtask
 
 
 class SubtaskWork(Work):
-    """A subtask by itself: it has needs or a timeout, or has begun to wait."""
+    """It has needs or a timeout, or has begun to wait."""
 
     __slots__ = ("deadline", "run", "subtask")
 
