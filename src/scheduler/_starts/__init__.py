@@ -1,7 +1,7 @@
 """Which start of a job stands in the queue, and what keeps it out: pauses, rests after crashes, parking.
 
-Only this package puts a job's next start into the queue or takes it out. It counts the ticks that have no run, with the
-reason. It never starts a run and knows no store. Everything happens on the loop, except planning new jobs.
+Only this package puts a job's next start into the queue or takes it out. It starts no run and knows no store. All on
+the loop, except planning new jobs.
 """
 
 from .answers import answer, answer_given_up, ask_for, attempt_ends, go_along, rename

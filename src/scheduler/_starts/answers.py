@@ -1,7 +1,6 @@
-"""Answers to callers who asked for a run of a job by hand (`Job.run_now`). On the loop.
+"""Answers to callers of `Job.run_now`. On the loop.
 
-A tick that will be tried again is not answered yet. The end of its attempt is kept until the next attempt has ended, or
-until something else has taken the place of that attempt.
+A tick to be tried again is not answered yet. Its last end is kept until the next attempt ends or is replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from .why_missed import ended_by
 
 
 def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
-    """Remember the caller who asked for the run of that tick. A job that has been removed meanwhile has none."""
+    """Remember the caller. A job removed meanwhile has a missed run."""
     asked.due_us = due_us
     job.asked = (*job.asked, asked)
     if job.is_removed:
@@ -22,7 +21,7 @@ def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
 
 
 def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:
-    """Answer the callers who asked for that tick, unless it will be tried again."""
+    """Answer that tick's callers, unless it will be tried again."""
     for asked in job.asked:
         if asked.due_us == due_us and isinstance(end, RunEnded) and _has_in_hand(job, due_us):
             asked.last_end = end
@@ -32,31 +31,30 @@ def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:
 
 
 def answer_given_up(job: Job) -> None:
-    """Answer the callers whose tick would have been tried again, but will not."""
+    """Answer callers whose tick will not be tried again after all."""
     for asked in job.asked:
         if asked.last_end is not None and asked.due_us is not None:
             answer(job, asked.due_us, asked.last_end)
 
 
 def attempt_ends(job: Job, due_us: int) -> None:
-    """Forget the end of an earlier attempt at that tick: another one ends now."""
+    """Forget the last end: a new one comes."""
     for asked in job.asked:
         if asked.due_us == due_us:
             asked.last_end = None
 
 
 def rename(job: Job, due_us: int, new_us: int) -> None:
-    """Give the requested tick another due instant."""
     for asked in job.asked:
         if asked.due_us == due_us:
             asked.due_us = new_us
 
 
 def go_along(job: Job, due_us: int, other_us: int) -> bool:
-    """Answer the callers of that tick with the end of another tick, which has not begun and stands for it.
+    """Answer that tick's callers with the end of another tick, which has not begun.
 
-    Return whether only callers needed the tick: then nothing is missed. The store keeps the requests of other nodes
-    until the other tick has its mark, or its end.
+    True: a schedule did not need the tick, so nothing is missed. The store keeps other nodes' requests until the other
+    tick's mark or end.
     """
     is_theirs = False
     for asked in job.asked:
@@ -67,7 +65,6 @@ def go_along(job: Job, due_us: int, other_us: int) -> bool:
 
 
 def _has_in_hand(job: Job, due_us: int) -> bool:
-    """Return whether that tick runs, waits, or will be tried again."""
     if any(run.due_us == due_us for run in job.runs) or (job.again is not None and job.again.due_us == due_us):
         return True
     return any(due_us == each for each, _ in job.backlog or ())

@@ -1,4 +1,4 @@
-"""Jobs whose starts move when the wall clock is set, and how they are planned again."""
+"""Jobs whose starts move when the wall clock is set."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ from .starts import Starts
 
 
 class CalendarJobs:
-    """The calendar jobs of one scheduler, which follow the clock."""
-
     def __init__(self, starts: Starts, parking: Parking) -> None:
         self._starts = starts
         self._parking = parking
 
     def replan(self, jobs: Iterable[Job], jumped: float, now: float) -> None:
-        """Plan calendar jobs again after the wall clock has jumped by `jumped` seconds. `now` is in monotonic seconds.
+        """Plan calendar jobs again after the wall clock jumped by `jumped` seconds. `now`: monotonic seconds.
 
-        `jobs`: all. Clocks are seldom set: looking at all jobs is cheaper than a list of calendar jobs.
+        `jobs`: all, since clocks are seldom set.
         """
         follows = [job for job in jobs if not job.planner.steady]
         in_slices(self._starts.queue, iter(follows), partial(self._replan, jumped=jumped, now=now))
 
     def _replan(self, job: Job, jumped: float, now: float) -> None:
-        """Plan the job's start again.
-
-        Forward: a start that was jumped over is due now, like one after downtime. Back: see Planner.replanned.
-        """
+        """Forward: a start jumped over is due now, as after downtime. Back: see Planner.replanned."""
         if job.due_us is None or job.is_removed or job.planner.steady:
             return
         if jumped > 0 or job.is_due_by_hand:

@@ -1,12 +1,8 @@
-"""ClockGuard: whether stored jobs start here. In a store that nodes share, the store's clock decides too.
+"""ClockGuard: whether stored jobs start here. In a shared store the store's clock decides too. On the loop.
 
-A clock that was set is followed only once the store's clock agrees. Until then time goes on as if the clock had not
-been set. A tick that is due while the clock is not trusted is left in place, without a record. Another node starts it
-when it has taken its shard, or this one does once the clock is trusted again. Nothing of it has been written meanwhile,
-so other nodes never read a start that is an hour ahead.
-
-Ticks of jobs that are about to go to another node are left, too: otherwise these jobs would run all the time. On the
-loop.
+A step of our clock is followed only once the store's clock agrees. A tick due meanwhile is left in place, without a
+record: another node starts it after taking its shard, or this one does once trusted. So other nodes never read a start
+that is an hour ahead. Ticks of jobs about to move are left too, or those jobs would run all the time.
 """
 
 from __future__ import annotations
@@ -26,28 +22,27 @@ logger = getLogger(__name__)
 
 
 class ClockGuard:
-    """The trust in one scheduler's clock. It is full before `watch`."""
+    """Trust in our clock; full before `watch`."""
 
     def __init__(self, starts: Starts, listeners: Listeners) -> None:
         self.is_given = True
-        """Whether stored jobs start by our clock."""
+        """Stored jobs start by our clock."""
         self.is_whole = True
-        """Whether all of them do: `leave` need not be called."""
+        """All of them do: `leave` need not be called."""
         self.is_off = False
-        """Whether the clock is further from the others' than is allowed."""
+        """The clock is further off than allowed."""
         self._starts = starts
         self._listeners = listeners
         self._look: Callable[[float], object] | None = None
         self._leaves = True
         self._left: dict[Job, None] = {}
-        """Jobs whose ticks were left."""
         self._withheld: frozenset[Job] = frozenset()
 
     def watch(self, ask: Callable[[], object], look: Callable[[float], object], *, leaves: bool) -> None:
-        """Follow a step of the clock only after `judge`, from now on.
+        """From now on follow a step of the clock only after `judge`.
 
-        `ask`: reads the store's clock soon. `look`: reads our clock, at this monotonic time. `leaves`: due ticks may be
-        left. False: a queue says when they are due, and takes none back that has come out.
+        `ask` reads the store's clock soon; `look` reads ours, at this monotonic time. `leaves` False: a queue says when
+        ticks are due, and takes none back.
         """
 
         def stepped(seconds: float) -> None:
@@ -62,23 +57,22 @@ class ClockGuard:
         self._starts.timeline.follow_only_confirmed(stepped)
 
     def withhold(self, jobs: Iterable[Job]) -> None:
-        """Leave the ticks of these jobs, and no longer those of the jobs before."""
+        """Leave the ticks of these jobs, and of no others."""
         self._withheld = frozenset(jobs)
         self._go_on()
 
     def leave(self, job: Job) -> bool:
-        """Leave a due tick in place. False: it starts nevertheless."""
+        """Leave a due tick in place. False: it starts."""
         if not self._leaves or (self.is_given and job not in self._withheld):
             return False
         self._left[job] = None
         return True
 
     def has_left(self, job: Job) -> bool:
-        """Return whether a tick of the job was left, and still waits here."""
         return job in self._left
 
     def judge(self, skew: Skew, *, is_off: bool, most: float | None, is_idle: bool) -> None:
-        """Judge our clock by the store's. `is_idle`: no job of the store is ours, so none is planned by our clock."""
+        """Judge our clock by the store's. `is_idle`: none of its jobs is ours."""
         timeline = self._starts.timeline
         if is_off != self.is_off:
             self.is_off = is_off
@@ -91,14 +85,12 @@ class ClockGuard:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Start the ticks that were left, unless there is a reason to leave them."""
         self.is_whole = self.is_given and not self._withheld
         if self.is_given and self._left:
             going = [job for job in self._left if job not in self._withheld]
             in_slices(self._starts.queue, iter(going), self._plan)
 
     def _plan(self, job: Job) -> None:
-        """Start a tick that was left, unless something else has moved it."""
         self._left.pop(job, None)
         if job.slot == OUT and job.due_us is not None and not job.is_elsewhere and not job.is_removed:
             self._starts.plan(job, job.due_us)

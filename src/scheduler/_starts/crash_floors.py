@@ -1,4 +1,4 @@
-"""Rests of jobs after crashes: such a job does not start before its floor, whatever else is planned meanwhile."""
+"""Rests after crashes: such a job does not start before its floor."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from .why_missed import RESTED
 
 
 class CrashFloors:
-    """The rests of one scheduler's jobs."""
-
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], missed: MissedTicks) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
         self._missed = missed
 
     def not_before(self, job: Job, due_us: int | None) -> int | None:
-        """Return the planned start, or the first start that is not before the job's floor. On the planner's base."""
+        """Return the planned start, or the first not before the floor. On the planner's base."""
         floor = job.floor
         if due_us is None or floor is None:
             return due_us
@@ -35,12 +33,12 @@ class CrashFloors:
         return following
 
     def end(self, job: Job) -> float:
-        """Return when the job's rest ends, in monotonic seconds. AT_ONCE: it does not rest."""
+        """In monotonic seconds. AT_ONCE: no rest."""
         floor = job.floor
         return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
 
     def moved(self, us: int, jobs: Iterable[Job]) -> list[Job]:
-        """Keep the lengths of rests after the wall clock was set by `us` microseconds. Return the resting jobs."""
+        """Keep rests' lengths after the wall clock was set by `us` microseconds. Return the resting jobs."""
         resting = []
         for job in jobs:
             floor = job.floor
@@ -52,14 +50,14 @@ class CrashFloors:
         return resting
 
     def settle(self, job: Job) -> None:
-        """Record the ticks that the job's rest has cost until now, before the job gets another schedule."""
+        """Record the ticks lost so far, before the job's schedule changes."""
         floor = job.floor
         if floor is not None:
             self._miss_until_now(job, floor)
             floor.first_us = None
 
     def forgive(self, job: Job) -> None:
-        """End the job's rest, if it has one. The ticks that it has cost until now are missed."""
+        """End the rest; the ticks lost so far are missed."""
         floor = job.floor
         job.floor = None
         if floor is not None:

@@ -1,4 +1,4 @@
-"""Ticks that have no run: counted, remembered and told, with the reason."""
+"""Ticks without a run: counted, recorded and told."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = getLogger(__name__)
 
 
 class MissedTicks:
-    """The missed ticks of one scheduler. `total`: how many so far. Not `is_exact`: at least that number."""
+    """`total`: how many so far; unless `is_exact`, at least that number."""
 
     def __init__(self, timeline: Timeline, journal: Journal, listeners: Listeners) -> None:
         self._journal = journal
@@ -36,7 +36,7 @@ class MissedTicks:
         is_exact: bool = True,
         why: str | None = None,
     ) -> None:
-        """Count and record ticks that have no run, and tell listeners. `why`: more than the reason says, for people."""
+        """Count and record ticks, and tell listeners. `why`: more than the reason says."""
         if job.task is not None:
             tick = missed_tick(job.id, first_us, last_us, count, reason, is_exact=is_exact, why=why)
             self._journal.missed(job, tick)
@@ -68,10 +68,7 @@ class MissedTicks:
                 answer(job, first_us, missed)
 
     def leave_backlog(self, job: Job) -> None:
-        """Leave ticks that wait for the end of a run to the next scheduler.
-
-        Ticks that it cannot continue are missed.
-        """
+        """Leave waiting ticks to the next scheduler. Ticks it cannot continue are missed."""
         waiting = job.backlog or ()
         left = deque(each for each in waiting if stays_due(job, *each, self.timeline))
         job.backlog = left or None
@@ -81,9 +78,9 @@ class MissedTicks:
         answer_given_up(job)
 
     def leave(self, job: Job, due_us: int) -> None:
-        """Leave a tick that the job's state does not show, when the scheduler stops.
+        """At a stop, leave a tick to the schedulers that continue the job; without any, it is missed.
 
-        If others continue the job, the tick is owed; if not, it is missed. Requests of other nodes stand in the store.
+        Requests of other nodes stand in the store.
         """
         if not self._journal.has_heirs or job.task is None:
             self.miss(job, due_us, due_us, 1, ended_by(Cause.STOPPED))
@@ -91,7 +88,6 @@ class MissedTicks:
             self._journal.owe(job, due_us, ended_by(Cause.STOPPED))
 
     def drop_backlog(self, job: Job, cause: Cause) -> None:
-        """Drop the ticks that wait for the end of a run, because of `cause`."""
         reason = ended_by(cause)
         waiting, job.backlog = job.backlog, None
         for due_us, attempt in waiting or ():

@@ -1,4 +1,4 @@
-"""Jobs that cannot start until they are mended, and how a job's next start is taken out of the queue."""
+"""Parking: jobs that cannot start until mended."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ logger = getLogger(__name__)
 
 
 class Parking:
-    """The parking of one scheduler's jobs. On the loop."""
-
     def __init__(self, queue: TimerQueue, listeners: Listeners) -> None:
         self._queue = queue
         self._listeners = listeners
 
     def park(self, job: Job, error: Exception) -> None:
-        """Park a job whose schedule fails, until it is updated. Other jobs go on."""
+        """Park a job whose schedule fails, until it is updated."""
         self.park_because(job, f"its schedule failed: {error_text(error)}", error)
 
     def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
@@ -37,7 +35,6 @@ class Parking:
         self._listeners.tell(JobParked(job.id, reason))
 
     def cancel_retry(self, job: Job) -> None:
-        """Cancel the next attempt at a failed tick."""
         if job.again is not None:
             self._queue.disarm(job.again)
             job.again = None

@@ -1,7 +1,7 @@
-"""Pausing and resuming: what becomes of the jobs, and the timers that end pauses.
+"""Pausing and resuming. On the loop, except `admits`.
 
 A job starts by itself only if neither it, nor one of its tags, nor everything is paused. Its own pause and pauses that
-hold it are separate: ending one leaves the other. Everything happens in the thread of the loop, except `admits`.
+hold it are separate: ending one leaves the other.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from .starts import Starts
 logger = getLogger(__name__)
 
 NEVER_EARLY: Final = 20
-"""Microseconds by which a calendar instant may seem to lie ahead when its timer fires, due to floating point."""
+"""Microseconds a calendar instant may seem ahead when its timer fires: rounding."""
 
 
 class PauseEnd(Alarm):
-    """The end of a pause at `until`, by the wall clock."""
+    """The end of a pause, by the wall clock."""
 
     __slots__ = ("due_now", "resume", "until_us")
 
@@ -57,8 +57,6 @@ class PauseEnd(Alarm):
 
 
 class Pausing:
-    """All pauses of a scheduler."""
-
     def __init__(
         self,
         *,
@@ -77,12 +75,11 @@ class Pausing:
         self._listeners = listeners
         self.pauses = Pauses()
         self._ends: dict[Job | str, PauseEnd] = {}
-        """The ends of pauses, by job or scope."""
 
     # -- a job's own pause ---------------------------------------------------------------------------------------------
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None, *, is_stored: bool = False) -> None:
-        """Pause a job: it starts no more by itself. Runs may end. `is_stored`: the store has the pause already."""
+        """Pause a job; runs may end. `is_stored`: the store has the pause already."""
         if job.is_removed:
             return
         was_paused = _has_pause(job)
@@ -97,7 +94,7 @@ class Pausing:
             self._journal.remember_pause(job)
 
     def resume(self, job: Job, *, is_stored: bool = False) -> None:
-        """Resume a job from its next tick on, unless something else holds it. `is_stored`: as for `pause`."""
+        """Resume a job from its next tick on, unless something else holds it."""
         if job.is_removed or (job.paused_by is None and not job.is_parked):
             return
         pause, job.paused_by = job.paused_by, None
@@ -117,12 +114,11 @@ class Pausing:
             self._listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
 
     def _over(self, job: Job) -> None:
-        """End a pause whose time has come. For a job elsewhere, its node does this."""
         if not job.is_elsewhere:
             self.resume(job)
 
     def enable(self, job: Job) -> None:
-        """End the job's own pause, and its rest: the user has mended what made it crash."""
+        """End the job's own pause and rest: the user mended what made it crash."""
         starts = self._starts
         rested = job.floor is not None
         starts.floors.forgive(job)
@@ -133,7 +129,6 @@ class Pausing:
             starts.plan(job, job.planner.first(job.key, now_us))
 
     def cancel_end(self, key: Job | str) -> None:
-        """Cancel the timer that would end the pause of a job, or of a scope."""
         end = self._ends.pop(key, None)
         if end is not None:
             self._starts.queue.disarm(end)
@@ -141,11 +136,11 @@ class Pausing:
     # -- pauses of many ------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None = None) -> None:
-        """Pause all jobs in the scope, and future jobs in it."""
+        """Pause all present and future jobs in the scope."""
         self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
 
     def hold(self, pause: Pause, *, is_stored: bool = False) -> None:
-        """Hold all jobs in the scope of that pause. `is_stored`: the store has it already."""
+        """Begin this pause. `is_stored`: the store has it already."""
         self.pauses.put(pause)
         self._end_later(pause.scope, pause.until, partial(self.resume_scope, pause.scope))
         logger.info("%s", pause.text)
@@ -155,7 +150,7 @@ class Pausing:
         self._scopes_changed()
 
     def resume_scope(self, scope: str, *, is_stored: bool = False) -> None:
-        """End the pause of the scope. Harmless if the scope is not paused."""
+        """Harmless if the scope is not paused."""
         pause = self.pauses.take(scope)
         if pause is None:
             return
@@ -167,7 +162,7 @@ class Pausing:
         self._scopes_changed()
 
     def admits(self, job: Job) -> bool:
-        """Return whether a new job may be planned. If not, it is held from now on. Any thread."""
+        """Return whether a new job may be planned, or else hold it. Any thread."""
         job.held_by = self.pauses.covering(job.tags)
         if job.held_by is None:
             return True
@@ -176,7 +171,7 @@ class Pausing:
         return False
 
     def reconsider(self, job: Job) -> None:
-        """Hold the job or let it go, after the pauses or its tags have changed."""
+        """Hold the job or let it go, after pauses or its tags changed."""
         held_by = self.pauses.covering(job.tags)
         if held_by is job.held_by or job.is_removed:
             return
@@ -189,10 +184,7 @@ class Pausing:
             hold_back(job)
 
     def _scopes_changed(self) -> None:
-        """Stop starts of covered jobs at once.
-
-        The rest is done some jobs at a time, because other work must not wait.
-        """
+        """Stop starts of covered jobs at once, and do the rest in slices: other work must not wait."""
         covering, jobs = self.pauses.covering, self._jobs.jobs()
         for job in jobs:
             held_by = covering(job.tags)
@@ -216,7 +208,6 @@ class Pausing:
     # -- what both have in common --------------------------------------------------------------------------------------
 
     def look_at_clock(self) -> None:
-        """Move the timers of pauses after the wall clock has been set."""
         for end in self._ends.values():
             self._starts.queue.rearm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
@@ -232,7 +223,7 @@ class Pausing:
         job.settle_state()
 
     def _come_back(self, job: Job, pause: Pause | None) -> bool:
-        """Plan the job's next start, if no pause holds it any more. Record what `pause`, the last one, has left out."""
+        """Plan the next start, unless still paused. Record what `pause`, the last one, left out."""
         job.settle_pause()
         job.settle_state()
         if job.is_paused:
@@ -257,7 +248,6 @@ class Pausing:
         return instant_of(self._starts.timeline.us(self._starts.monotonic(), steady=False))
 
     def _end_later(self, key: Job | str, until: datetime | None, resume: Callable[[], None]) -> None:
-        """Let the pause of `key` end at `until`, and not when the earlier pause would have."""
         self.cancel_end(key)
         if until is not None:
             self._ends[key] = end = PauseEnd(us_of(until), resume, self._fire)
@@ -268,7 +258,7 @@ class Pausing:
             self._starts.queue.arm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
     def _fire(self, end: PauseEnd) -> None:
-        """End the pause. If the clock was set back meanwhile, wait for its time again."""
+        """If the clock was set back meanwhile, wait again."""
         if end not in self._ends.values():  # an earlier timer of the same batch has ended it
             return
         now_us = self._starts.timeline.us(self._starts.monotonic(), steady=False)
@@ -279,15 +269,12 @@ class Pausing:
 
 
 def _has_pause(job: Job) -> bool:
-    """Return whether a user's pause holds the job. Parking is no pause.
-
-    Runs that wait under such a pause were started by hand.
-    """
+    """Return whether a user's pause holds the job: parking is none. Runs that wait under it were started by hand."""
     return job.paused_by is not None or job.held_by is not None
 
 
 def hold_back(job: Job) -> None:
-    """Cancel the job's runs that have not begun: it has been paused. Owed ticks wait for the end of the pause."""
+    """Cancel runs of a paused job that have not begun. Owed ticks wait for the pause's end."""
     for run in job.runs:
         if run.started is None:
             run.terminate(Cause.PAUSED)

@@ -1,4 +1,4 @@
-"""Slices: work on many jobs is done for some at a time. Other work on the loop need not wait for all of it."""
+"""Work on many jobs in slices, so that other work on the loop need not wait."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .._plan import AT_ONCE
 T = TypeVar("T")
 
 SLICE: Final = 200
-"""Jobs in one slice."""
+"""Jobs."""
 
 
 def in_slices(queue: TimerQueue, items: Iterator[T], do: Callable[[T], object]) -> None:
-    """Call `do` with some of the items now, and with the rest in later turns of the queue. On the loop.
+    """Call `do` with some items now, and with the rest in later turns. On the loop.
 
-    The rest is left undone when the queue stops. The iterator may bring items that came meanwhile.
+    When the queue stops the rest is left undone. The iterator may bring new items.
     """
     count = 0
     for count, item in enumerate(islice(items, SLICE), start=1):  # noqa: B007 - read after the loop

@@ -1,10 +1,7 @@
 """Which start of a job stands in the queue: regular, set by hand, counted from an end, or none.
 
-Nothing here starts a run. The code that starts one leaves the job in one of three states. Its next start stands in the
-queue; or it has a run whose end will put it there (`after_end`); or it is gone (`retire_if_done`).
-
-Everything happens on the loop, except `plan_first` and `plan_all_first` for new jobs. Any thread may call these,
-because they only touch the queue.
+After a start, the job has its next start in the queue, or a run whose end plans it (`after_end`), or is gone
+(`retire_if_done`). All on the loop, except `plan_first` and `plan_all_first`: any thread may plan new jobs.
 """
 
 from __future__ import annotations
@@ -33,8 +30,6 @@ AT_MOST_ONCE: Final = "its job's delivery is at most once now"
 
 
 class Starts:
-    """The next starts of one scheduler's jobs."""
-
     def __init__(
         self,
         queue: TimerQueue,
@@ -54,17 +49,16 @@ class Starts:
         self.left_out = left_out
         self.parking = parking
         self.is_stopping = False
-        """Whether ends of runs plan no further start."""
+        """Ends of runs plan no further start."""
         self._jobs = jobs
         self._journal = journal
         self._listeners = listeners
 
     def stop(self) -> None:
-        """Plan nothing more after the ends of runs."""
         self.is_stopping = True
 
     def plan(self, job: Job, due_us: int | None) -> None:
-        """Let `due_us` be the job's next start, or a start after the rest of a crash. None: there is none."""
+        """Let `due_us` be the next start, or a start after a crash's rest. None: there is none."""
         if job.task is not None:
             self._journal.touch(job)
             due_us = self.floors.not_before(job, due_us)
@@ -79,13 +73,13 @@ class Starts:
             self.queue.arm(job, at)
 
     def plan_first(self, job: Job, due_us: int) -> None:
-        """Let `due_us` be the next start of a new job. The journal need not note it."""
+        """Plan a new job. The journal need not note it."""
         job.due_us = due_us
         timeline = self.timeline
         self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
 
     def plan_all_first(self, jobs: Sequence[Job], dues: Sequence[int | None]) -> None:
-        """Plan many new jobs. None: the job has no regular start. Raises LifecycleError after `stop`."""
+        """Plan new jobs. None: no regular start. Raises LifecycleError after `stop`."""
         timeline, planned, at = self.timeline, [], []
         for job, due_us in zip(jobs, dues, strict=True):
             if due_us is not None:
@@ -124,9 +118,8 @@ class Starts:
         self._listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
     def skip(self, job: Job) -> int | None:
-        """Let the start after the next one be the next. Return the skipped start in UTC microseconds, or None.
-
-        Raises what a user's schedule raises.
+        """Skip the next start and return it, in UTC microseconds; None: there was none. Raises what a user's schedule
+        raises.
         """
         due_us = job.due_us
         if job.is_removed or due_us is None:
@@ -136,16 +129,15 @@ class Starts:
         return self.timeline.reported(due_us, steady=job.planner.steady)
 
     def supersede(self, job: Job) -> None:
-        """Return the job to the next start of its schedule. Raises what a user's schedule raises."""
+        """Return to the schedule's next start. Raises what a user's schedule raises."""
         if job.is_removed or not job.is_due_by_hand or job.due_us is None:
             return
         self._instead(job, self.from_now(job), is_by_hand=False)
         self._listeners.tell(JobChanged(job.id, job.state, "superseded"))
 
     def from_now(self, job: Job, now_us: int | None = None) -> int | None:
-        """Return the regular start that the schedule gives after this moment, or after `now_us` on the planner's base.
-
-        Raises what a user's schedule raises.
+        """Return the regular start after now, or after `now_us` on the planner's base. Raises what a user's schedule
+        raises.
         """
         now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady) if now_us is None else now_us
         if not job.planner.waits_for_end:
@@ -153,16 +145,15 @@ class Starts:
         return None if job.runs else job.planner.following(now_us)  # while the job runs, the end of the run plans it
 
     def _instead(self, job: Job, due_us: int | None, *, is_by_hand: bool) -> None:
-        """Replace the next start in the heap."""
         self.queue.disarm(job)
         job.is_due_by_hand, job.dated_us = is_by_hand, due_us if is_by_hand else None
         self.plan(job, due_us)
 
     def keep(self, job: Job, at_us: int) -> int:
-        """Let a start that others have planned be the next, though the schedule has none then.
+        """Keep a start that others planned, though the schedule has none then.
 
-        It comes at `at_us`, or at a tick of the schedule soon after it, so that intervals keep their lengths. Return
-        when; both in UTC microseconds. Raises what a user's schedule raises.
+        It comes at `at_us`, or at a tick soon after it, so that intervals keep their lengths. Return when; both in UTC
+        microseconds. Raises what a user's schedule raises.
         """
         planner, shift = job.planner, self.timeline.shift(steady=job.planner.steady)
         due_us = at_us - shift
@@ -173,7 +164,7 @@ class Starts:
         return due_us + shift
 
     def replan(self, job: Job, first: FirstStart) -> None:
-        """Give the job a new schedule. A parked job comes alive with it; a paused one stays paused."""
+        """Give the job a new schedule. A parked job comes alive; a paused one stays paused."""
         job.stood = None
         self.floors.settle(job)
         self.left_out.settle_now(job)
@@ -195,7 +186,7 @@ class Starts:
         self.plan(job, due_us)
 
     def after_end(self, job: Job) -> None:
-        """Plan the start that is counted from the end of a run, and let a finished job go."""
+        """Plan the start counted from a run's end, and let a finished job go."""
         if job.is_removed or self.is_stopping:
             if job.is_removed:
                 job.leave()
@@ -213,9 +204,8 @@ class Starts:
         self.retire_if_done(job)
 
     def must_wait(self, job: Job) -> bool:
-        """Return whether a start that was set by hand must wait for the end of a run.
-
-        `after_end` plans it then. If it need not wait, the job is back on its schedule.
+        """Return whether a start set by hand must wait for a run's end, when `after_end` plans it. If not, the schedule
+        goes on.
         """
         if job.runs and job.policy.overlap in {Overlap.SKIP, Overlap.QUEUE}:
             return True
@@ -223,7 +213,7 @@ class Starts:
         return False
 
     def retire_if_done(self, job: Job) -> None:
-        """Let a job without a further start leave when none of its work remains."""
+        """Let the job leave if it has no further start and no work."""
         if job.due_us is not None or job.runs or job.backlog or job.again is not None or job.is_removed:
             return
         if job.owed is not None or job.is_paused or job.planner.waits_for_end:
@@ -231,10 +221,7 @@ class Starts:
         self._retire(job)
 
     def _retire(self, job: Job) -> None:
-        """Take out a job whose schedule has ended.
-
-        Its history stays; its row goes, unless another job has its id now.
-        """
+        """Its history stays; its row goes, unless another job has its id now."""
         self._jobs.discard(job)
         job.leave()
         if job.task is not None and self._jobs.find(job.id) is None:
@@ -244,7 +231,7 @@ class Starts:
             self._listeners.tell(JobFinished(job.id))
 
     def _plan_by_hand(self, job: Job) -> None:
-        """Plan, now, a start set by hand that had to wait for a run which is over."""
+        """Plan, now, a start set by hand whose wait is over."""
         if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
@@ -252,12 +239,12 @@ class Starts:
     # -------------------------------------------------------------------------------------------------------
 
     def try_owed(self, job: Job) -> None:
-        """Start the owed ticks of the job as soon as its rest is over."""
+        """Start owed ticks once the job's rest is over."""
         if job.owed is not None:
             self.arm_owed(job, self.floors.end(job))
 
     def arm_owed(self, job: Job, at: float) -> None:
-        """Start the owed ticks of the job at `at` (monotonic seconds), or as soon after that as there is room."""
+        """Start owed ticks at `at` (monotonic seconds), or later when there is room."""
         owed = job.owed
         if owed is None:
             return
@@ -267,9 +254,9 @@ class Starts:
                 self.queue.arm(owed, due)
 
     def look_at_owed(self, job: Job) -> bool:
-        """Give up the owed ticks of a job whose delivery is now at most once. Return whether there were any.
+        """Give up owed ticks if delivery is now at most once. Return whether there were any.
 
-        A tick that never began stays owed: it must still begin once.
+        A tick that never began stays owed.
         """
         if job.owed is None or is_owed_by(job):
             return False
@@ -279,7 +266,7 @@ class Starts:
         return is_some_given_up
 
     def give_up_owed(self, job: Job, why: str, *, but: Sequence[StoredTick] = ()) -> None:
-        """Give up the owed ticks of the job, except `but`, as the user no longer wants them. Each record says so."""
+        """Give up owed ticks that the user no longer wants, except `but`. Their records say so."""
         owed = job.owed
         if owed is None:
             return
@@ -294,5 +281,5 @@ class Starts:
 
 
 def is_owed_by(job: Job) -> bool:
-    """Return whether a tick of the job that is cut off now is owed."""
+    """Return whether a tick that is cut off now is owed."""
     return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed

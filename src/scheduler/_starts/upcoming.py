@@ -1,4 +1,4 @@
-"""The next starts of a job, and where another start fits between them."""
+"""The next starts of a job, and free instants between them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .._jobs import Job
 from .._plan import Timeline, some_instant_of
 
 MOST_TRIES: Final = 100
-"""Microseconds in which a free one is looked for. A schedule with ticks in all of these has them everywhere."""
+"""Microseconds tried. If all have ticks, the schedule has them everywhere."""
 
 
 def next_start(job: Job, timeline: Timeline) -> datetime | None:
-    """Return when the job starts next, retries included."""
+    """Retries included."""
     starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
     if job.again is not None:
         starts.append(timeline.us(job.again.due, steady=False))
@@ -23,14 +23,14 @@ def next_start(job: Job, timeline: Timeline) -> datetime | None:
 
 
 def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
-    """Return the job's next `count` regular starts, or fewer if the schedule ends."""
+    """Return up to `count` regular starts."""
     return _starts_from(job, job.due_us, timeline, count)
 
 
 def foreseen_starts(job: Job, timeline: Timeline, now_us: int, count: int) -> list[datetime]:
-    """Return the regular starts after `now_us` of a job that another node has, on the planner's base.
+    """Return regular starts after `now_us`, on the planner's base, of another node's job.
 
-    This node does not know its retries, its rests and starts that were set by hand.
+    Retries, rests and starts set by hand are unknown here.
     """
     if job.error is not None or job.planner.waits_for_end:
         return []
@@ -50,17 +50,16 @@ def _starts_from(job: Job, due: int | None, timeline: Timeline, count: int) -> l
 
 
 def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
-    """Return the start that is counted from the end of the last run, or from now. All on the steady base."""
+    """Return the start counted from the last run's end, or from now. On the steady base."""
     finish = None if job.tally is None else job.counts().last_finish
     finish_us = now_us if finish is None else int(finish * 1e6) - shift_us
     return job.planner.following(min(finish_us, now_us))
 
 
 def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
-    """Return the first microsecond from `us` on at which the job has no past, present or future tick.
+    """Return the first microsecond from `us` without a past, present or future tick, as users see it.
 
-    The instants are as users see them. If each of a hundred is a tick, as with an interval of one microsecond, return
-    the first that no present run has.
+    If a hundred in a row have ticks, return the first that no present run has.
     """
     taken = {run.due_us for run in job.runs}
     taken.update(due_us for due_us, _ in job.backlog or ())
@@ -80,13 +79,13 @@ def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
 
 
 def has_just_started(job: Job, us: int) -> bool:
-    """Return whether a run of the job has begun at this very microsecond, as users see it."""
+    """Return whether a run began at this microsecond, as users see it."""
     started = None if job.tally is None else job.counts().last_start
     return started is not None and round(started * 1e6) == us
 
 
 def _may_have_been(job: Job, us: int) -> bool:
-    """Return whether a tick of the job may have been due at that instant, on its planner's base."""
+    """On the planner's base."""
     planner = job.planner
     if planner.waits_for_end:
         return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0

@@ -1,12 +1,10 @@
-"""Why a tick has no run. Only this module decides it; `MissedTicks` counts and tells it.
-
-A tick may be missed at five moments:
-- its job was looked at too late (FOUND_LATE), rested after a crash (RESTED), was paused (LEFT_OUT), or the tick was
-  skipped (SKIPPED);
-- it comes, and the runs and ticks of its job leave no room for it (`no_place`);
-- it waits, and a newer one takes its place (`waits_for`), or its run is ended (`dropped`, `ended_by`);
-- it has room, and must not begin any more (`with_room`);
-- its mark cannot be stored: there is a record of it already (HAS_RECORD), or the store cannot take it (NOT_STORED).
+"""Why a tick has no run. Only this module decides it, at five moments:
+- its job was looked at too late (FOUND_LATE), rested (RESTED) or was paused (LEFT_OUT), or the tick was skipped
+  (SKIPPED);
+- it comes, and its job's runs and ticks leave no room (`no_place`);
+- it waits, and a newer tick replaces it (`waits_for`), or its run is ended (`dropped`, `ended_by`);
+- it has room, but must not begin (`with_room`);
+- its mark cannot be stored: it has a record (HAS_RECORD), or the store cannot take it (NOT_STORED).
 """
 
 from __future__ import annotations
@@ -25,21 +23,21 @@ LEFT_OUT: Final = MissedReason.PAUSED
 
 
 def no_place(job: Job) -> MissedReason:
-    """Say why a job can take in no further tick: its runs go on, or the first of them waits."""
+    """Say why a job takes no further tick."""
     if job.threads or not job.runs or any(run.started is not None for run in job.runs):
         return MissedReason.OVERLAP
     return waits_for(job.runs[0])
 
 
 def waits_for(run: Attempt) -> MissedReason:
-    """Name what keeps a run from beginning, as the reason of a tick that is missed because of it."""
+    """Name what keeps a run from beginning, for the tick missed because of it."""
     if run.started is not None or run.is_marked:  # a marked run is about to start
         return MissedReason.OVERLAP
     return MissedReason.STORE if run.is_held else MissedReason.NO_ROOM
 
 
 def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedReason | None:
-    """Say why a run that has room does not begin. None: it does."""
+    """Say why a run with room does not begin. None: it does."""
     if is_stopping:
         return MissedReason.STOPPED
     if not is_too_late:
@@ -48,7 +46,7 @@ def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedRe
 
 
 def dropped(run: Attempt) -> MissedReason | None:
-    """Say why the tick of a run that ended before it began is missed. None: it is not."""
+    """Say why the tick of a run that never began is missed. None: it is not."""
     if run.dropped_for is not None:
         return run.dropped_for
     if run.cause is None or run.cause is Cause.TIMEOUT or run.cause is Cause.LOST:
@@ -57,7 +55,7 @@ def dropped(run: Attempt) -> MissedReason | None:
 
 
 def ended_by(cause: Cause) -> MissedReason:
-    """Say why a tick that waited for the end of a run is missed."""
+    """Say why a tick that waited for a run's end is missed."""
     match cause:
         case Cause.PAUSED:
             return MissedReason.PAUSED
