@@ -1,8 +1,4 @@
-"""The scheduler's values: outcomes, states, events, pauses, retries, policies, counts, and the errors.
-
-Values and pure functions over them, for any thread. They know no job, queue, store or clock. Only the loop changes a
-tally.
-"""
+"""The scheduler's values, and pure functions over them, for any thread. Only the loop changes a tally."""
 
 from .backoff import LONGEST, Backoff
 from .errors import (

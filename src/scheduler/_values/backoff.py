@@ -1,4 +1,4 @@
-"""How long to wait before trying again after a failure: one rule for the whole package. Pure."""
+"""Waits between attempts after failures: one rule for the whole package. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Final
 from attrs import frozen
 
 LONGEST: Final = 100 * 365 * 86_400.0
-"""Seconds. No delay is longer: a later instant cannot be planned or stored."""
+"""Seconds. A later instant cannot be planned or stored."""
 
 _DOUBLINGS: Final = 64
-"""More doublings change nothing: even the smallest first delay has passed the longest."""
 
 
 @frozen
@@ -21,5 +20,5 @@ class Backoff:
     longest: float = LONGEST
 
     def after(self, failures: int) -> float:
-        """Return the seconds to wait after the `failures`-th failure in a row, counted from 1."""
+        """Return the seconds to wait after the `failures`-th failure in a row, from 1."""
         return min(self.first * 2.0 ** min(failures - 1, _DOUBLINGS), self.longest)

@@ -1,4 +1,4 @@
-"""Events, which listeners are told. Every instant is an aware datetime in UTC, every length in seconds."""
+"""Events, which listeners are told. Instants are aware datetimes in UTC, lengths in seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .statistics import Audit
 
 @frozen
 class RunStarted:
-    """A run has begun, `lateness` after it was due. For a retry, `lateness` counts from when the retry was due."""
+    """A run has begun, `lateness` after it was due, or after its retry was due."""
 
     job_id: str
     due: datetime
@@ -27,9 +27,8 @@ class RunStarted:
 class RunEnded:
     """A run has ended, with all its subtasks.
 
-    `results`: what they returned, without None and without subtasks, in the order in which they ended. `error` and
-    `traceback`: those of the first that raised. `retry_at`: when the tick will be tried again, unless a regular start
-    or the end of its job comes first.
+    `results`: returned values in order of ending, without None and subtasks. `error`, `traceback`: of the first that
+    raised. `retry_at`: when the tick is tried again, unless a regular start or the end of its job comes first.
     """
 
     job_id: str
@@ -53,9 +52,9 @@ class RunEnded:
 
 @frozen
 class RunMissed:
-    """`count` ticks will have no run. The first was due at `first_due`, the last at `last_due`.
+    """`count` ticks will have no run, due from `first_due` to `last_due`.
 
-    `is_exact` False: there were at least `count`; the schedule cannot count them. `why`: the pause that caused it.
+    `is_exact` False: `count` is a lower bound. `why`: the pause that caused it.
     """
 
     job_id: str
@@ -83,7 +82,7 @@ class RunMissed:
 
 @frozen
 class RunAbandoned:
-    """A run ignored its cancellation for `seconds`, and is no longer waited for. Its units are free."""
+    """A run ignored its cancellation for `seconds` and is given up. Its units are free."""
 
     job_id: str
     due: datetime
@@ -92,10 +91,10 @@ class RunAbandoned:
 
 @frozen
 class RunNotLaunched:
-    """A tick could not be launched `count` times in a row, because there was no thread or no memory.
+    """A tick could not be launched `count` times in a row, for lack of threads or memory.
 
-    It is reported once, when the run has ended or was given up. Ignore each RunStarted of these tries. The tick has
-    kept its due time and its attempt.
+    Told once, when the run has ended or was given up. Ignore the RunStarted of each try. The tick kept its due time and
+    attempt.
     """
 
     job_id: str
@@ -106,7 +105,7 @@ class RunNotLaunched:
 
 @frozen
 class JobAdded:
-    """A job was added. `stands_for`: the slot of its grid that its start at once replaces (start="now"), if any."""
+    """A job was added. `stands_for`: the slot that its start at once replaces (start="now")."""
 
     job_id: str
     stands_for: datetime | None = None
@@ -130,14 +129,14 @@ class JobChanged:
 
 @frozen
 class JobFinished:
-    """A job has left `jobs()`: its schedule has no further start, and its last run has ended."""
+    """A job has left `jobs()`: no further start, and its last run has ended."""
 
     job_id: str
 
 
 @frozen
 class JobParked:
-    """A job is parked: its schedule raised or gave a wrong answer. It does not start until it is updated."""
+    """A job's schedule raised or answered wrongly. It does not start until updated."""
 
     job_id: str
     error: str
@@ -145,7 +144,7 @@ class JobParked:
 
 @frozen
 class ScopePaused:
-    """All jobs ("*") or the jobs with a tag ("tag:" and the tag) are paused until `until`; None: until resumed."""
+    """All jobs ("*") or those with a tag ("tag:" and the tag) are paused until `until`; None: until resumed."""
 
     scope: str
     reason: str
@@ -154,14 +153,14 @@ class ScopePaused:
 
 @frozen
 class ScopeResumed:
-    """The pause of a scope has ended. A job with a pause of its own is still paused."""
+    """A scope's pause has ended. Jobs paused themselves stay paused."""
 
     scope: str
 
 
 @frozen
 class ClockJumped:
-    """The wall clock was set. At `at` (the new time) it was `seconds` ahead of its course; negative: behind."""
+    """The wall clock was set: at `at` (the new time), `seconds` ahead of its course; negative: behind."""
 
     at: datetime
     seconds: float
@@ -171,8 +170,8 @@ class ClockJumped:
 class LoopBlocked:
     """The event loop has not moved for `seconds`. `stack` shows where it is.
 
-    `job_id`: the job whose code that is, or whose task or callback. None: the code belongs to no job, as a schedule's
-    does. None as well if the job is unknown, as in child tasks on uvloop before Python 3.12.
+    `job_id`: the job whose code, task or callback that is. None: no job's code (as a schedule's), or unknown (as child
+    tasks on uvloop before Python 3.12).
     """
 
     job_id: str | None
@@ -182,9 +181,9 @@ class LoopBlocked:
 
 @frozen
 class StoreDown:
-    """The store does not work, as was found at `at`. Stored jobs wait to begin; running ones go on.
+    """The store failed, found at `at`. Stored jobs wait to begin; running ones go on.
 
-    `is_taken_over`: another node has the store now. It will not work again for this scheduler.
+    `is_taken_over`: another node has the store now, and this scheduler will not get it back.
     """
 
     at: datetime
@@ -202,7 +201,7 @@ class StoreUp:
 
 @frozen
 class AgentJoined:
-    """A node shares the store from now on. `is_us`: this one does, for the first time or again."""
+    """A node now shares the store. `is_us`: this one, for the first time or again."""
 
     at: datetime
     agent: str
@@ -213,7 +212,7 @@ class AgentJoined:
 class AgentLost:
     """A node shares the store no more. `is_us`: other nodes took this one for dead, and have its jobs.
 
-    Then its runs of those jobs are cancelled, and none starts. `AgentJoined` comes when it has joined again.
+    Then its runs of those jobs are cancelled and none starts, until `AgentJoined`.
     """
 
     at: datetime
@@ -224,7 +223,7 @@ class AgentLost:
 
 @frozen
 class ShardsMoved:
-    """Shards of a shared store came to this node (`taken`) or left it (`given`), with `jobs` jobs, in `seconds`."""
+    """Shards came to this node (`taken`) or left it (`given`), with `jobs` jobs, in `seconds`."""
 
     at: datetime
     taken: int
@@ -235,9 +234,9 @@ class ShardsMoved:
 
 @frozen
 class SkewTooLarge:
-    """This machine's clock is `seconds` ahead of the shared store's (negative: behind), more than `max_skew`.
+    """This clock is `seconds` ahead of the shared store's (negative: behind), beyond `max_skew`.
 
-    No job of the store starts here until `SkewEnded`, and other nodes get this node's jobs.
+    None of its jobs starts here until `SkewEnded`; other nodes get them.
     """
 
     at: datetime
@@ -247,7 +246,7 @@ class SkewTooLarge:
 
 @frozen
 class SkewEnded:
-    """This machine's clock is right again, `seconds` ahead of the shared store's: this node takes part again."""
+    """This clock is right again, `seconds` ahead of the shared store's: the node takes part again."""
 
     at: datetime
     seconds: float
@@ -255,7 +254,7 @@ class SkewEnded:
 
 @frozen
 class AuditStarted:
-    """An audit of all jobs begins. `interval`: seconds to the next audit; None: a user asked for this one."""
+    """An audit of all jobs begins. `interval`: seconds to the next; None: a user asked."""
 
     at: datetime
     interval: float | None
@@ -277,7 +276,7 @@ class SchedulerStarted:
 
 @frozen
 class SchedulerStopped:
-    """The scheduler has stopped, and no run is left. `cut_off`: the jobs whose runs outlasted the grace."""
+    """The scheduler has stopped, with no run left. `cut_off`: jobs whose runs outlasted the grace."""
 
     at: datetime
     cut_off: tuple[str, ...]

@@ -17,18 +17,18 @@ _KINDS: Final[tuple[object, ...]] = get_args(Event)
 
 
 class Listeners:
-    """Callables that are told of every event, in the order added. An error of a listener is logged."""
+    """They are called in the order added. Their errors are logged."""
 
     def __init__(self) -> None:
         # One dict operation at a time instead of a lock: a finalizer may end a listener at any point.
         self._registrations: dict[object, Listener] = {}
         self.anybody: Mapping[object, Listener] = self._registrations
-        """True if there are listeners. Ask before making an event that is made often."""
+        """Whether there are listeners. Ask before making a frequent event."""
 
     def add(self, listener: Callable[[Any], object], *kinds: type) -> Callable[[], None]:
-        """Tell `listener` of events from now on, until the returned callable is called.
+        """Tell `listener` of events, until the returned callable is called.
 
-        `kinds`: only events of these classes. Raises TypeError.
+        `kinds`: only events of these classes. Raises TypeError if it is no plain callable, or a kind no event.
         """
         _check(listener, kinds)
         registration = object()  # unique, should the same listener be added twice

@@ -7,26 +7,25 @@ from typing import Final
 
 
 class Outcome(enum.Enum):
-    """How a tick ended. Every tick that has passed has exactly one outcome."""
+    """How a tick ended. Every past tick has exactly one outcome."""
 
     SUCCEEDED = "succeeded"
-    """The run and all its subtasks returned."""
     FAILED = "failed"
     """The run, or one of its subtasks, raised."""
     TIMED_OUT = "timed out"
-    """The run took longer than its timeout. It was cancelled, or given up if it ignored that."""
+    """The run exceeded its timeout: cancelled, or given up if it ignored that."""
     CANCELLED = "cancelled"
-    """The run was stopped from outside: by remove, by replace, or by an orderly stop of the scheduler."""
+    """The run was stopped from outside: by remove, replace, or an orderly stop."""
     CRASHED = "crashed"
     """The process died during the run."""
     MISSED = "missed"
-    """There was no run. A MissedReason says why."""
+    """There was no run; a MissedReason says why."""
 
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 
     @property
     def key(self) -> str:
-        """The outcome as a word without spaces, for JSON, labels of metrics and names in CSS: "timed_out"."""
+        """The outcome in one word, for JSON, metrics and CSS: "timed_out"."""
         return self.name.lower()
 
 
@@ -38,29 +37,26 @@ class MissedReason(enum.Enum):
     """Why a tick has no run."""
 
     LATE = "late"
-    """The tick was found too late: the loop was busy, the machine slept, its clock was set, no process ran."""
+    """Found too late: the loop was busy, the machine slept, its clock was set, no process ran."""
     OVERLAP = "overlap"
     """The previous run had not ended."""
     NO_ROOM = "no room"
-    """The run of this tick, or of an earlier one, still waited for a limit."""
+    """This or an earlier tick's run still waited for a limit."""
     STORE = "store"
-    """The tick had room, but the store had not recorded it yet."""
+    """It had room, but the store had not recorded it yet."""
     PAUSED = "paused"
-    """The job was paused or disabled when the tick was due, or while the tick waited to begin."""
+    """The job was paused or disabled when the tick was due or waited."""
     REMOVED = "removed"
-    """The job was removed while the tick waited."""
     STOPPED = "stopped"
-    """The scheduler stopped while the tick waited."""
     REPEATED = "repeated"
-    """The tick has run and has a record: before the clock was set back, or before a restart."""
+    """It has a record already: the clock was set back, or the process restarted."""
     SKIPPED = "skipped"
-    """`Job.skip` was called."""
     AFTER_CRASH = "after crash"
     """The job rested, because its process had died during a run."""
 
     @property
     def key(self) -> str:
-        """The reason as a word without spaces: "no_room"."""
+        """The reason in one word: "no_room"."""
         return self.name.lower()
 
 
@@ -73,6 +69,6 @@ class Cause(enum.Enum):
     PAUSED = "paused"
     STOPPED = "stopped"
     LOST = "lost"
-    """Its node was taken for dead. Another node has the job and records the tick's outcome."""
+    """Its node was taken for dead. Another node has the job and records the outcome."""
     LEASE = "lease"
-    """Its node is no longer sure of the fleet's units that it holds."""
+    """Its node no longer knows whether it holds its units of the fleet."""

@@ -9,19 +9,18 @@ from typing import Final
 from attrs import frozen
 
 EVERYTHING: Final = "*"
-"""The scope of a pause of all jobs. A tag's scope is "tag:" and the tag."""
+"""The scope of all jobs."""
 
 NO_REASON: Final = "paused"
-"""The reason of a pause for which none was given."""
+"""The reason if none was given."""
 
 TAG: Final = "tag:"
 JOB: Final = "job:"
-"""The scope of a single job is this and its id."""
 
 
 @frozen
 class Pause:
-    """A pause: jobs in `scope` do not start by themselves from `since` until `until`; None: until resumed.
+    """Jobs in `scope` do not start by themselves from `since` until `until`; None: until resumed.
 
     `scope`: "*" for all jobs, "tag:" and a tag, or "job:" and an id. Instants are aware, in UTC.
     """
@@ -33,7 +32,7 @@ class Pause:
 
     @property
     def text(self) -> str:
-        """The pause as a sentence, for people who wonder why a job does not start."""
+        """A sentence for people who wonder why a job does not start."""
         if self.scope.startswith(JOB):
             return self.reason
         what = "all jobs are" if self.scope == EVERYTHING else f"tag {self.scope.removeprefix(TAG)!r} is"
@@ -41,7 +40,6 @@ class Pause:
 
 
 def scope_of(tag: str | None) -> str:
-    """Return the scope of all jobs with that tag; None: of all jobs."""
     return EVERYTHING if tag is None else TAG + tag
 
 
@@ -50,13 +48,13 @@ def scope_of_job(id: str) -> str:
 
 
 class Pauses:
-    """The pauses of all jobs and of tags, one per scope. Changed by one thread, read by any."""
+    """Pauses of all jobs and of tags, one per scope. Changed by one thread, read by any."""
 
     def __init__(self) -> None:
         self._by_scope: dict[str, Pause] = {}
         self.any = False
         self._covering: dict[frozenset[str], Pause | None] = {}
-        """Answers of `covering` since the last change."""
+        """Answers of `covering`."""
 
     def __iter__(self) -> Iterator[Pause]:
         return iter(tuple(self._by_scope.values()))
@@ -67,14 +65,13 @@ class Pauses:
         self._covering = {}  # a new dict: another thread may be about to put an outdated answer into the old one
 
     def take(self, scope: str) -> Pause | None:
-        """Remove and return a scope's pause. None: it was not paused."""
         pause = self._by_scope.pop(scope, None)
         self.any = bool(self._by_scope)
         self._covering = {}
         return pause
 
     def covering(self, tags: frozenset[str]) -> Pause | None:
-        """Return a pause that holds for a job with these tags; of several, always the same one."""
+        """Return a pause that holds for these tags; of several, always the same one."""
         known, by_scope = self._covering, self._by_scope
         if not by_scope:
             return None

@@ -1,4 +1,4 @@
-"""How a job runs, apart from what and when. Jobs with the same options share one value."""
+"""How a job runs. Jobs with the same options share one value."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from .retry import Retry
 
 
 class Overlap(enum.Enum):
-    """The rule for a tick that comes while an earlier run of its job has not ended."""
+    """The rule for a tick while an earlier run of its job goes on."""
 
     SKIP = "skip"
     """The tick is missed."""
     QUEUE = "queue"
-    """The newest tick waits for the end of the run. Earlier ticks that came meanwhile are missed."""
+    """The newest tick waits for the run's end. Earlier waiting ticks are missed."""
     ALLOW = "allow"
-    """The tick runs next to earlier runs, up to `max_running` at a time."""
+    """The tick runs too, up to `max_running` runs at a time."""
     REPLACE = "replace"
-    """The run is cancelled, and the tick starts once that run has ended."""
+    """The run is cancelled, and the tick starts once it has ended."""
 
 
 class Delivery(enum.Enum):
     """The rule for a tick whose process died during its run."""
 
     AT_MOST_ONCE = "at_most_once"
-    """The tick is recorded as crashed, and does not run again."""
+    """It is recorded as crashed, and does not run again."""
     AT_LEAST_ONCE = "at_least_once"
-    """The tick is tried again."""
+    """It is tried again."""
 
 
 @frozen(kw_only=True, cache_hash=True)  # many jobs have the same one
 class Policy:
-    """The options of `Scheduler.add` in checked form. Durations in seconds."""
+    """The options of `Scheduler.add`, checked. Durations in seconds."""
 
     needs: Needs = ()
     priority: float = 0
@@ -48,33 +48,27 @@ class Policy:
     max_running: int = 1
     missed: Missed = Missed.LATEST
     grace: float = 1.0
-    """Only for Missed.SKIP: a tick that could not begin within this time is missed."""
+    """For Missed.SKIP: a tick that cannot begin within it is missed."""
     catch_up: int = 100
-    """Only for Missed.ALL: the most ticks that may wait to be made up for; older ones are missed."""
+    """For Missed.ALL: the most ticks made up for; older ticks are missed."""
     delivery: Delivery = Delivery.AT_MOST_ONCE
     place: str | None = None
-    """Jobs of one place are always on one node of a fleet. None: the job is a place of its own."""
+    """Jobs of one place share a node of the fleet. None: the job's own place."""
     where: str | None = None
-    """Labels that the job's node must have, in a fleet: "region=eu". None: any node may run it.
-
-    A part of a job that several nodes run has the text of a part.
-    """
+    """Labels that its node must have: "region=eu". None: any node. A part has the text of a part."""
     agents: int | str | None = None
-    """How many nodes of a fleet run the job, or "all". The job then has parts, which are jobs, and does nothing itself.
-
-    None: it is one job on one node.
-    """
+    """How many nodes run the job, or "all": its parts are jobs, and it does nothing itself. None: one node."""
     apart: str | None = None
-    """The label in which these nodes should differ, as far as there is a choice. None: `agents` is no number."""
+    """The label in which these nodes should differ, if possible. None unless `agents` is a number."""
     is_part: bool = field(init=False, eq=False, repr=False)
-    """The job is a part of the job whose id is `place`."""
+    """The job is a part of the job `place`."""
 
     @is_part.default
     def _is_part(self) -> bool:
         return self.place is not None and is_part(self.where)
 
     is_plain: bool = field(init=False, eq=False, repr=False)
-    """A run has nothing to check as it begins: no limit, no timeout, no grace, no other run."""
+    """A run begins without checks: no limit, timeout, grace or other run."""
 
     @is_plain.default
     def _is_plain(self) -> bool:
@@ -82,7 +76,7 @@ class Policy:
         return is_alone and not self.needs and self.timeout is None
 
     kind: str = field(init=False, eq=False, repr=False)
-    """The key by which lateness is summed: a need outside the families, else its first family, else "default"."""
+    """Lateness is summed by it: a need outside families, else its first family, else "default"."""
 
     @kind.default
     def _kind(self) -> str:
@@ -90,9 +84,9 @@ class Policy:
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
 
     def key_of(self, id: str) -> str:
-        """Return the key that places a job in its interval. A part has the place of the whole."""
+        """Return the key that places a job in its interval. Parts have the whole's."""
         return self.place if self.is_part and self.place is not None else id
 
 
 OPTIONS: Final = tuple(attribute.name for attribute in fields(Policy) if attribute.init)
-"""The options of a job; fields derived from them are left out."""
+"""The options of a job, without derived fields."""

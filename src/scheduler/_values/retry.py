@@ -16,7 +16,7 @@ from .errors import InvalidJob
 
 
 class Growth(enum.Enum):
-    """How the delay grows with the number of failures in a row."""
+    """How delays grow with failures in a row."""
 
     CONSTANT = "constant"
     LINEAR = "linear"
@@ -36,7 +36,6 @@ def _delay(value: timedelta | float | str) -> timedelta:
 
 
 def _must_be(what: str, is_right: Callable[[Any], bool]) -> Callable[[Any, Attribute[Any], Any], None]:
-    """Return a validator of a field. It raises InvalidJob and says what the value must be."""
 
     def check(_retry: Any, attribute: Attribute[Any], value: Any) -> None:
         if not is_right(value):
@@ -58,11 +57,11 @@ def _is_number(value: Any) -> bool:
 class Retry:
     """When to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
 
-    One more failure disables the job. Failures in a row count over all ticks; a success resets the count. A retry never
-    comes later than the next regular start, which then replaces it, unless `past_next_start` is set. No delay is longer
-    than a hundred years. Make a Retry with `exponential`, `linear`, `constant` or `timescaledb`.
+    One more failure disables the job. Failures count over all ticks until a success. The next regular start replaces a
+    later retry, unless `past_next_start`. No delay exceeds a hundred years. Make one with `exponential`, `linear`,
+    `constant` or `timescaledb`.
 
-    Raises InvalidJob, and for `base` and `cap` ScheduleError.
+    Raises InvalidJob, or ScheduleError for `base` and `cap`.
     """
 
     growth: Growth = field(
@@ -90,12 +89,12 @@ class Retry:
             "a number above 0, or None", lambda value: value is None or (_is_number(value) and value > 0)
         ),
     )
-    """A second cap, as a multiple of the job's interval. Without effect for a schedule without an interval."""
+    """A second cap, in intervals of the job, if its schedule has them."""
     jitter_steps: int | None = field(
         default=None,
         validator=_must_be("a whole number from 2, or None", lambda value: value is None or _is_whole(value, 2)),
     )
-    """Makes jitter go both ways, in this number of equal steps, from `+jitter` down to one step above `-jitter`."""
+    """Jitter both ways, in this number of equal steps from `+jitter` to one above `-jitter`."""
 
     @classmethod
     def exponential(
@@ -107,7 +106,7 @@ class Retry:
         jitter: float = 0.5,
         past_next_start: bool = False,
     ) -> Retry:
-        """Wait base, 2 base, 4 base ... up to `cap`. By default each delay is shortened by up to a half, at random."""
+        """Wait base, 2 base, 4 base ... up to `cap`. By default up to half is taken off at random."""
         return cls(
             growth=Growth.EXPONENTIAL,
             base=base,
@@ -127,7 +126,7 @@ class Retry:
         jitter: float = 0.0,
         past_next_start: bool = False,
     ) -> Retry:
-        """Wait base, 2 base, 3 base ... up to 20 base, and up to `cap`."""
+        """Wait base, 2 base, 3 base ... up to 20 base and `cap`."""
         return cls(
             growth=Growth.LINEAR,
             base=base,
@@ -153,10 +152,9 @@ class Retry:
 
     @classmethod
     def timescaledb(cls, retry_period: timedelta | float | str = "5m", *, max_retries: int | None = None) -> Retry:
-        """Wait as TimescaleDB does: R, 2 R, 3 R ... up to 20 R and 5 intervals.
+        """Wait as TimescaleDB: R, 2 R, 3 R ... up to 20 R and 5 intervals.
 
-        Jitter makes that up to an eighth longer or shorter, in steps of 1/128. `max_retries` counts retries: with 0
-        there are none.
+        Jitter changes that by up to an eighth, in steps of 1/128. `max_retries`: 0 means none.
         """
         return cls(
             growth=Growth.LINEAR,
@@ -170,8 +168,7 @@ class Retry:
     def delay(self, failures: int, random: float, interval: float | None = None) -> float:
         """Return the seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
 
-        `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps. Without a cap the delay
-        stops growing at a hundred years.
+        `interval`: the job's, in seconds, or None. Jitter comes after both caps. Growth stops at a hundred years.
         """
         seconds = self._grown(failures)
         if self.cap is not None:
@@ -181,11 +178,11 @@ class Retry:
         return min(seconds, LONGEST) * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
-        """Whether the job is out of retries after the `failures`-th failure in a row."""
+        """Whether the `failures`-th failure in a row is one too many."""
         return self.max_retries is not None and failures > self.max_retries
 
     def _jitter(self, random: float) -> float:
-        """Return the share of the delay by which it is longer; negative: shorter."""
+        """Return the share added to the delay; negative: taken off."""
         if self.jitter_steps is None:
             return -self.jitter * random
         return self.jitter * (1 - 2 * int(random * self.jitter_steps) / self.jitter_steps)

@@ -1,7 +1,6 @@
 """Attributes that nearly always have their usual value.
 
-Of 100,000 jobs few are paused, tried again or late at one moment, and few runs have subtasks. Values that only these
-need are in a dict, `sparse`. Other objects have no dict: no memory, no time to make it, and one look to see that.
+Of 100,000 jobs few are paused, retried or late. A dict, `sparse`, holds only unusual values; other objects have none.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ T = TypeVar("T")
 
 
 class HasSparse(Protocol):
-    """An object with rare attributes. `sparse`: the unusual values by name; None: there are none."""
+    """`sparse`: the unusual values by name, or None."""
 
     sparse: dict[str, Any] | None
 
 
 class Sparse(Generic[T]):
-    """An attribute with its usual value. Setting it to that removes it from `sparse`."""
+    """Setting the usual value removes it from `sparse`."""
 
     __slots__ = ("_name", "_usual")
 

@@ -1,4 +1,4 @@
-"""The states of a job and every transition between them, in one table. It makes the picture in docs/states.md."""
+"""The states of a job and every transition, in one table. docs/states.md draws it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .errors import ImpossibleTransition
 
 
 class JobState(enum.Enum):
-    """The state of a job. With several runs at a time it is the state of the run that is furthest along."""
+    """The state of a job; with several runs, that of the run furthest along."""
 
     SCHEDULED = "scheduled"
-    """The job waits for its next start."""
+    """Waits for its next start."""
     STARTING = "starting"
-    """The job is due, and waits for room."""
+    """Due, and waits for room."""
     RUNNING = "running"
-    """The job, or one of its subtasks, runs or waits for its turn."""
+    """The job or one of its subtasks runs or waits for its turn."""
     TERMINATING = "terminating"
-    """The job's run was cancelled, and has not ended yet."""
+    """Its run was cancelled, and has not ended."""
     DISABLED = "disabled"
-    """The job does not start by itself: it is paused, parked or out of retries. `Job.error` says why."""
+    """Does not start by itself: paused, parked or out of retries. `Job.error` says why."""
 
     GONE = "gone"
-    """The job was removed, or its schedule has ended: its scheduler no longer has it."""
+    """Removed, or its schedule has ended."""
 
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 
@@ -38,7 +38,7 @@ GONE: Final = JobState.GONE
 
 
 class Step(enum.Enum):
-    """An event in a job's life that may change its state."""
+    """An event that may change a job's state."""
 
     START = "start"
     BEGIN = "begin"
@@ -72,7 +72,7 @@ TRANSITIONS: Final[Mapping[Step, Mapping[JobState, JobState]]] = MappingProxyTyp
 
 
 def advance(state: JobState, step: Step) -> JobState:
-    """Return the state after `step`. Raises ImpossibleTransition where the table has no transition."""
+    """Return the state after `step`. Raises ImpossibleTransition if the table has none."""
     try:
         return TRANSITIONS[step][state]
     except KeyError:
@@ -81,7 +81,6 @@ def advance(state: JobState, step: Step) -> JobState:
 
 
 def at_rest(state: JobState, *, is_disabled: bool) -> JobState:
-    """Return the state of a job without a run."""
     if is_disabled and state is SCHEDULED:
         return advance(state, Step.DISABLE)
     if not is_disabled and state is JobState.DISABLED:

@@ -19,13 +19,16 @@ BUCKETS: Final = 43 * 16  # for a lateness of months
 
 
 def bucket_of(units: int) -> int:
-    """Return the bucket of a lateness in units of 4 us. Each unit up to 32 has its own, then each doubling has 16."""
+    """Return the bucket of a lateness in units of 4 us.
+
+    Each unit up to 32 has its own, then each doubling has 16.
+    """
     octave = max(units.bit_length() - 5, 0)
     return min(octave * 16 + (units >> octave), BUCKETS - 1)
 
 
 def _middle(bucket: int) -> float:
-    """Return the middle of a bucket, in seconds. Its values lie within 3 % or 2 us of that."""
+    """In seconds. Values lie within 3 % or 2 us."""
     octave = max(bucket // 16 - 1, 0)
     first = (bucket - octave * 16) << octave
     return (first + (1 << octave) / 2) / UNITS if bucket else 0.0
@@ -34,12 +37,12 @@ def _middle(bucket: int) -> float:
 BUCKET_OF: Final = bytes(map(bucket_of, range(1 << 10))) + b"".join(
     bytes((bucket_of(first),)) * 64 for first in range(1 << 10, 1 << 18, 64)
 )
-"""The buckets of latenesses below a second, by units: a look-up takes no call."""
+"""Buckets of latenesses below a second, by units: no call needed."""
 
 
 @define(eq=False)
 class Histogram:
-    """Latenesses, counted in buckets whose widths grow with them: see `bucket_of`."""
+    """Latenesses in buckets that widen: see `bucket_of`."""
 
     counts: list[int] = field(factory=lambda: [0] * BUCKETS)
 
@@ -58,7 +61,7 @@ class Histogram:
 
 @frozen(repr=False)
 class LatenessStatistics:
-    """A histogram of latenesses at one moment. `quantile` reads it; `counts` are those of its buckets, in order."""
+    """A histogram of latenesses. `quantile` reads it; `counts` are its buckets, in order."""
 
     counts: tuple[int, ...]
 
@@ -70,7 +73,7 @@ class LatenessStatistics:
         return sum(self.counts)
 
     def quantile(self, share: float) -> float:
-        """Return the seconds within which that share of the runs began, right to 3 % or 2 us. 0.0 without runs."""
+        """Return the seconds within which that share of runs began, right to 3 % or 2 us. 0.0 without runs."""
         left = share * self.total
         for bucket, count in enumerate(self.counts):
             left -= count
@@ -138,22 +141,19 @@ class Tally:
         return other
 
     def begin(self, started: float, lateness: float, runs: int = 1) -> None:
-        """Count a run. Until it ends it counts as a crash, in case the process dies.
-
-        `runs`: 0 if it was counted when it was marked.
-        """
+        """Count a run: until it ends, as a crash. `runs`: 0 if counted when marked."""
         self.runs += runs
         self.last_start = started
         self.lateness_sum += lateness
         self.lateness_max = max(self.lateness_max, lateness)
 
     def take_back(self, lateness: float, runs: int = 1) -> None:
-        """Take back a beginning: the run could not be launched. The same tick will set `last_start` again."""
+        """The run could not be launched. The same tick will set `last_start` again."""
         self.runs -= runs
         self.lateness_sum -= lateness
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
-        """Count all of a successful run that was not counted when it began."""
+        """Count a successful run not counted when it began."""
         self.successes += 1
         self.lateness_sum += lateness
         if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
@@ -167,7 +167,6 @@ class Tally:
                 self.consecutive_crashes = self.consecutive_failures = 0
 
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
-        """Count the end of a run. `error`: what went wrong, if anything did."""
         self._earlier_success = self.last_successful_finish
         self.last_finish = ended
         self.last_outcome = outcome
@@ -188,14 +187,14 @@ class Tally:
         self.timeouts += outcome is Outcome.TIMED_OUT
 
     def crash(self, error: str) -> None:
-        """Count a crash of the process during a run. The run was counted when it was marked."""
+        """Count a crash of the process. The run was counted when marked."""
         self._earlier_success = self.last_successful_finish
         self.last_outcome = Outcome.CRASHED
         self.last_error = error
         self.consecutive_crashes += 1
 
     def snapshot(self, running: int = 0, last_audit: float | None = None) -> JobStatistics:
-        """Return the counts at this moment. `running`: how many of the runs go on."""
+        """`running`: how many of the runs go on."""
         return JobStatistics(
             runs=self.runs,
             running=running,
@@ -224,11 +223,10 @@ class Tally:
 
 
 Success = tuple[float, float, float, float]
-"""The figures of a successful run, which `Tally.succeed` takes."""
 
 
 def counted(counts: Tally | Success | None) -> Tally:
-    """Return a tally that the caller may keep or change."""
+    """Return a tally that the caller may change."""
     if isinstance(counts, Tally):
         return counts.copy()
     tally = Tally()
@@ -241,12 +239,12 @@ def counted(counts: Tally | Success | None) -> Tally:
 class JobStatistics:
     """A job's counts at one moment: runs = successes + failures + crashes + running.
 
-    Timeouts and cancellations are among the failures; a cancellation does not count in `consecutive_failures`.
+    Timeouts and cancellations are failures, but a cancellation does not count in `consecutive_failures`.
     `consecutive_crashes`: how often in a row its process died during a run. `missed_is_exact` False: `missed` is a
-    lower bound. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the successes.
-    `last_result`: the last result of the last run that had one, since this scheduler began, as JSON gives it back. It
-    is None if JSON cannot hold it in 2,048 characters. `last_audit`: when the watchdog last found that the job has its
-    next start, or restored it; None: not yet.
+    lower bound. Lengths in seconds, instants in UTC seconds since 1970. `total_duration`: of the successes.
+
+    `last_result`: the last result since this scheduler began, as JSON gives it back; None if it exceeds 2,048
+    characters. `last_audit`: when the watchdog last found or restored its next start; None: not yet.
     """
 
     runs: int
@@ -276,7 +274,7 @@ class JobStatistics:
 
 @frozen
 class StoreStatistics:
-    """A scheduler's knowledge of its store: `commits` since it began, changes not durable yet, trouble if any."""
+    """The store: `commits` since the scheduler began, changes not durable yet, trouble if any."""
 
     commits: int
     unsaved: int
@@ -287,10 +285,10 @@ class StoreStatistics:
 class DispatchStatistics:
     """A scheduler's use of its queue since it began.
 
-    `held`: jobs that are with it now. `taken`: executions that it has taken. `dropped`: executions that must no longer
-    run, or not here, by the reason. `without_task`: executions left to other nodes. `here`: executions that wait in
-    this process now, because the queue refused them; `refused`: how often it did, by the reason. `missing`: executions
-    that an audit has put again. `premature`, `hops`, `expired` and `strange`: see scheduler.queues.QueueStatistics.
+    `held`: jobs with it now. `taken`: executions taken. `dropped`: executions that must no longer run, or not here, by
+    reason. `without_task`: left to other nodes. `here`: waiting in this process now, because the queue refused them.
+    `refused`: how often it did, by reason. `missing`: put again by an audit. `premature`, `hops`, `expired` and
+    `strange`: see scheduler.queues.QueueStatistics.
     """
 
     held: int
@@ -319,10 +317,9 @@ class AgentStatistics:
 
 @frozen(kw_only=True)
 class FleetStatistics:
-    """The nodes that share a store, as `me` has seen them last.
+    """The nodes that share a store, as `me` saw them last.
 
-    `jobs_elsewhere`: how many jobs other nodes have. `waiting`: how many of these wait for labels that no node has, by
-    the labels.
+    `jobs_elsewhere`: jobs of other nodes. `waiting`: how many of these wait for labels that no node has, by labels.
     """
 
     me: str
@@ -333,12 +330,12 @@ class FleetStatistics:
 
 @frozen(kw_only=True)
 class Audit:
-    """The findings of one audit, and what it has mended. `at` in UTC seconds, `seconds`: how long it took.
+    """The findings of one audit, and what it mended. `at` in UTC seconds, `seconds`: how long it took.
 
-    `interval`: seconds to the next; None: a user asked for it. `has_lock` False: another audit was going on, so this
-    one did nothing. `jobs`: how many jobs that start by themselves were checked. `failed`: jobs that could not be
-    mended. `planned`: missing starts. `requeued`: known starts that were in no queue. `withdrawn`: starts of jobs that
-    must have none. `closed`: records of runs that no process runs. `trouble`: why a part was left out, if one was.
+    `interval`: seconds to the next; None: a user asked. `has_lock` False: another audit ran, so it did nothing. `jobs`:
+    jobs checked, which start by themselves. `failed`: jobs not mended. `planned`: missing starts. `requeued`: known
+    starts in no queue. `withdrawn`: starts of jobs that must have none. `closed`: records of runs that no process runs.
+    `trouble`: why a part was left out.
     """
 
     at: float
@@ -355,7 +352,7 @@ class Audit:
 
     @property
     def mended(self) -> int:
-        """How many things were wrong and have been mended."""
+        """How many faults have been mended."""
         return self.planned + self.requeued + self.withdrawn + self.closed
 
 
@@ -363,8 +360,8 @@ class Audit:
 class WatchdogStatistics:
     """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked.
 
-    `failing`: jobs that the last audit could not mend. `oldest`: the job that was found in order longest ago, and when,
-    in UTC seconds.
+    `failing`: jobs that the last audit could not mend. `oldest`: the job found in order longest ago, and when, in UTC
+    seconds.
     """
 
     interval: float | None
@@ -376,11 +373,10 @@ class WatchdogStatistics:
 
 @frozen(kw_only=True)
 class SchedulerStatistics:
-    """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
+    """A scheduler at one moment. `active_jobs` have a run, perhaps waiting for room.
 
     `lateness` is by kind: the first of a job's needs, or "default". `missed_is_exact` False: `missed` is a lower bound.
-    `fleet`: None if no other nodes share the store. `queue`: None if next starts are in no queue outside of the
-    process.
+    `fleet`: None if no other nodes share the store. `queue`: None if next starts are in no outside queue.
     """
 
     jobs: int

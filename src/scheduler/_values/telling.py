@@ -1,7 +1,6 @@
-"""Texts of bounded length for a user's object, even if it raises when asked.
+"""Bounded texts for user objects, even if they raise when asked.
 
-An exception may refuse to be formatted (by passing attributes on, or a SyntaxError with odd details). Its text may have
-megabytes, and a group a million members. None of this may lose the end of a run.
+An exception may refuse formatting, its text may have megabytes, a group a million members. None may lose a run's end.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from types import TracebackType
 from typing import Final
 
 LONGEST_ERROR: Final = 4_096
-"""Characters of an error."""
+"""Characters."""
 
 LONGEST_TRACE: Final = 32_768
-"""Characters of a traceback."""
+"""Characters."""
 
 _MOST_ERRORS: Final = 200
-"""Causes, contexts and members of groups that are shown of one error."""
+"""Causes, contexts and group members shown of one error."""
 
 _MOST_FRAMES: Final = 500
 
@@ -30,7 +29,6 @@ _SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 200
 
 
 def shown(value: object) -> str:
-    """Return the value as our errors show it: its repr, cut where it is long."""
     try:
         return _SHORT.repr(value)
     except BaseException as exc:  # noqa: BLE001 - a user's object, and its error must not end this run
@@ -38,10 +36,7 @@ def shown(value: object) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what went wrong, in at most LONGEST_ERROR characters. A cut text says how long it was.
-
-    A group of one shows its member, for the group's own text says nothing.
-    """
+    """Return what went wrong, cut to LONGEST_ERROR. A group of one shows its member."""
     try:
         if (leaf := _alone(error)) is not error:
             return cut(f"{error_text(leaf)} (alone in: {_plain_text(error)})", LONGEST_ERROR)
@@ -52,13 +47,13 @@ def error_text(error: BaseException) -> str:
 
 
 def trace_text(error: BaseException) -> str:
-    """Return the traceback and what led to it, at most LONGEST_TRACE characters: its beginning and its end."""
+    """Return the traceback and its causes; beginning and end if above LONGEST_TRACE."""
     text, _ = trace_of(error)
     return text
 
 
 def trace_of(error: BaseException) -> tuple[str, bool]:
-    """Return the text of `trace_text`, and whether the error can be formatted as a whole, by a log for example."""
+    """Return `trace_text`, and whether a log can format the error."""
     is_whole = False
     try:
         if is_whole := _is_told_whole(error):
@@ -71,7 +66,7 @@ def trace_of(error: BaseException) -> tuple[str, bool]:
 
 
 def loggable(error: BaseException) -> ExcInfo | None:
-    """Return the error as `exc_info` of a log record; None if formatting it would break the log."""
+    """Return the error as `exc_info` for a log; None if formatting would break the log."""
     try:
         if not _is_told_whole(error):
             return None
@@ -82,7 +77,7 @@ def loggable(error: BaseException) -> ExcInfo | None:
 
 
 def exc_info(error: BaseException | None) -> ExcInfo | None:
-    """Return the error as `exc_info` of a log record. `logging` leaves out a bare exception that counts as false."""
+    """`logging` leaves out a bare exception that counts as false."""
     return None if error is None else (type(error), error, error.__traceback__)
 
 
@@ -94,7 +89,6 @@ def cut(text: str, most: int) -> str:
 
 
 def cut_within(text: str, most: int) -> str:
-    """Return the text, or the beginning and end of a longer one and its length."""
     if len(text) <= most:
         return text
     mark = f"\n... (cut: {len(text)} characters) ...\n"
@@ -103,7 +97,7 @@ def cut_within(text: str, most: int) -> str:
 
 
 def _alone(error: BaseException) -> BaseException:
-    """Return the only member of a group, of nested groups too; else the error itself."""
+    """Return the only member of a group, nested too; else the error itself."""
     for _ in range(_MOST_ERRORS):
         if not isinstance(error, BaseExceptionGroup) or len(error.exceptions) != 1:
             break
@@ -112,7 +106,6 @@ def _alone(error: BaseException) -> BaseException:
 
 
 def _is_told_whole(error: BaseException) -> bool:
-    """Whether the error and all errors attached to it are few enough to show."""
     seen: set[int] = set()
     left = [error]
     while left:
