@@ -1,8 +1,4 @@
-"""Displays of targets and their history: lines, JSON, or a table in the terminal.
-
-Offers `Monitor`, which has a `Display` show events, and lines of history. Judges no target and reads no configuration.
-Lives on the event loop; `history` prints without one.
-"""
+"""Displays of targets and history. On the event loop; `history` prints without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit of a store, for people and for programs."""
+"""An audit of a store, as text or JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.stores import PARTS
 from ..text import printable, wording
 
 MOST: Final = 20
-"""Jobs that are named, of each result."""
+"""Jobs named per result."""
 
 WORDS: Final = {
     Became.MENDED: "mended",
@@ -29,7 +29,7 @@ AND_THEN: Final = {
 
 
 def audit_lines(audit: StoreAudit) -> Iterator[str]:
-    """Say what was looked at, what was wrong, and what became of it."""
+    """Write the audit for people."""
     nodes = "node has" if audit.agents == 1 else "nodes have"
     yield f"{audit.jobs} jobs audited; {audit.agents or 'no'} {nodes} the store"
     if audit.busy:
@@ -45,7 +45,7 @@ def audit_lines(audit: StoreAudit) -> Iterator[str]:
 
 
 def audit_in_json(audit: StoreAudit) -> str:
-    """Say the same as one object."""
+    """Write the audit as one JSON object."""
     counts = ("jobs", "busy", "agents", "free", "planned", "requeued", "withdrawn", "failed", "mended", "left")
     found = {name: getattr(audit, name) for name in counts}
     found["buried"] = list(audit.buried)

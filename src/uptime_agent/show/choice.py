@@ -1,4 +1,4 @@
-"""The display that fits the user's options and the output."""
+"""Choose a display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .lines import JsonLines, PlainLines
 
 
 def display_on(stream: TextIO, now: Callable[[], float], *, plain: bool, as_json: bool) -> Display:
-    """A display on `stream`: JSON, lines, or on a terminal a table. `now`: UTC seconds since 1970."""
+    """Return JSON, lines, or on a terminal a table. `now`: UTC seconds."""
     if as_json:
         return JsonLines(stream, now)
     if plain or not stream.isatty() or os.environ.get("TERM") == "dumb":

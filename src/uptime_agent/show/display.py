@@ -1,4 +1,4 @@
-"""Displays: the interface between the agent and the ways of showing its events."""
+"""The interface of displays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..targets import Summary, TargetStatus
 
 @frozen(kw_only=True)
 class View:
-    """Everything to be shown. `now`: UTC seconds since 1970. `store`: the place of history, if any."""
+    """What is shown. `now`: UTC seconds."""
 
     targets: Sequence[TargetStatus]
     scheduler: Scheduler
@@ -23,36 +23,36 @@ class View:
 
 
 class Display(Protocol):
-    """A way of showing events. Called on the event loop; must not block for long.
+    """A way to show events. Called on the event loop; must not block for long.
 
-    After an OSError it is not called again: the reader is gone (BrokenPipeError), or it cannot be written.
+    An OSError ends it: it is not called again. BrokenPipeError: the reader has left.
     """
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds between calls of `refresh`. None: not needed."""
+        """Seconds between refreshes, or None."""
 
     def started(self, view: View) -> None:
-        """Show the first view: this is the first call."""
+        """Show the first view, by the first call."""
 
     def remembered(self, target: TargetStatus) -> None:
-        """Show a target's status as of an earlier process: `target.last`."""
+        """Show `target.last`, of an earlier process."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Show a target's new verdict, `target.last`."""
+        """Show the new verdict, `target.last`."""
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Show that checks of a target were missed."""
+        """Show missed checks."""
 
     def notice(self, text: str) -> None:
-        """Show a sentence about the agent itself."""
+        """Show a sentence about the agent."""
 
     def refresh(self) -> None:
-        """Show what has changed with time."""
+        """Show what time has changed."""
 
     def stopped(self, summary: Summary) -> None:
-        """Show the summary: this is the last call."""
+        """Show the summary, by the last call."""
 
 
 class NotShown(Exception):
-    """The output could not be written to the end. The text says why."""
+    """The output failed. The text says why."""

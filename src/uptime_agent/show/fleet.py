@@ -1,4 +1,4 @@
-"""The nodes that have a store, for people and for programs."""
+"""The nodes of a store, as text or JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOSES: Final = "a failover loses the last commits, and ticks may run twice"
 
 
 def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
-    """Say which nodes are there, and what is open."""
+    """Describe the nodes and open work."""
     if not view.agents:
         yield "no node has the store"
     for node in view.agents:
@@ -35,7 +35,7 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
 
 
 def risks(server: StoreServer) -> Iterator[str]:
-    """Say what the store's server would lose in a failover, if anything."""
+    """Say what a failover of the server would lose."""
     if server.is_standby:
         yield "this server is a standby, which takes no commits: no node can work with it"
         return
@@ -49,9 +49,7 @@ def risks(server: StoreServer) -> Iterator[str]:
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Yield an object for each node. More objects follow for lost nodes, lent units, jobs that wait for labels, and a
-    server that is a standby or has standbys.
-    """
+    """Yield an object per node, handoff, loan, missing label, and server with standbys."""
     for node in view.agents:
         yield json.dumps(asdict(node) | {"labels": dict(node.labels)}, ensure_ascii=False)
     for over in view.hand_overs:

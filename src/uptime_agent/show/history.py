@@ -1,4 +1,4 @@
-"""Past checks as lines, for people and for programs."""
+"""Past checks, as text or JSON."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 RUNNING = "RUNNING"
 _MESSAGE = "notify:"
-"""The beginning of the ids of jobs that send messages."""
+"""Prefix of job ids."""
 
 _HANDED_ON = "signal:"
-"""The beginning of the ids of jobs by which a node hands signals on."""
+"""Prefix of the ids of jobs that hand signals on."""
 
 _UNDELIVERED = "Undelivered: "
-"""The words before the reason in the error of an undelivered message."""
+"""Precedes the reason in a message's error."""
 
 _SHORT = ("delivered", "expired")
-"""Ends of a message that take one word."""
+"""Deliveries shown in one word."""
 
 
 def begun(record: Record) -> datetime:
-    """When the check began, or was due if it never did."""
+    """Return when the check began, else was due."""
     return record.started or record.due
 
 
 def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
-    """A record as a line: when, what, which target, the finding, the lateness. `clean` masks secrets."""
+    """Write a record for people. `clean` masks secrets."""
     parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
     if record.lateness is not None and not _is_message(record):  # which was due when it was told to be
@@ -47,7 +47,7 @@ def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
 
 
 def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
-    """A record as a JSON object: times in milliseconds, instants in ISO 8601. `clean` masks secrets."""
+    """Write a record as JSON. `clean` masks secrets."""
     verdict = None if _is_message(record) else told(record, clean)
     error = _error(record) if verdict is None else verdict.error
     return json.dumps(
@@ -79,13 +79,12 @@ def _is_message(record: Record) -> bool:
 
 
 def _error(record: Record) -> str | None:
-    """The error of a run itself, for a message without the name of its class."""
     error = record.error
     return error.partition(_UNDELIVERED)[2] or error if error is not None and _is_message(record) else error
 
 
 def _delivery(record: Record) -> Mapping[str, object] | None:
-    """The result of a message's job, such as {"delivery": "delivered"}. None: a check's record."""
+    """A message's result, such as {"delivery": "delivered"}."""
     result = record.result
     if not _is_message(record) or not isinstance(result, dict):
         return None

@@ -1,11 +1,11 @@
-"""Keys with which a person at a terminal chooses the shown part of the table.
+"""Keys that choose the shown part of the table.
 
-    j, down      one row down            /         type a part of a name, or a state, to filter rows
+    j, down      one row down            /         filter rows by a part of a name, or a state
     k, up        one row up              Enter     done
     space, b     a page down, up         Escape    show all again
     g, G         the beginning, the end
 
-They are read when the table is drawn again, four times a second.
+They are read at each redraw.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _NAMES: Final = {
     "\x1b[A": "k", "\x1bOA": "k", "\x1b[B": "j", "\x1bOB": "j", "\x1b[5~": "b", "\x1b[6~": " ",
     "\x1b[H": "g", "\x1b[1~": "g", "\x1b[F": "G", "\x1b[4~": "G", "\r": "\n", "\x08": "\x7f",
 }  # fmt: skip
-"""Keys that are sequences of characters, by the plain keys of the same meaning."""
+"""Escape sequences by plain key."""
 
 
 @define
 class Part:
-    """The part of a table that is shown: from the row `first` on, of the rows that contain `words`."""
+    """The shown rows: from `first`, with `words`."""
 
     first: int = 0
     words: str = ""
     is_typing: bool = False
 
     def press(self, key: str, page: int) -> None:
-        """Take a key. `page`: the rows that have room."""
+        """Take a key. `page`: rows on the screen."""
         if self.is_typing:
             self._type(key)
             return
@@ -66,24 +66,24 @@ class Part:
             self.words += key
 
     def has(self, *texts: str) -> bool:
-        """Whether one of these texts of a row contains the words, in any case."""
+        """Return whether a text has the words."""
         return any(self.words.casefold() in each.casefold() for each in texts)
 
     def start(self, rows: int, page: int) -> int:
-        """The first shown row. At the end a full page is shown, if there is one."""
+        """Return the first row. The end shows a full page."""
         last = rows - page if self.first >= _END else rows - 1
         self.first = max(min(self.first, last), 0)
         return self.first
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """The keys in what a terminal sends."""
+    """Yield the keys in terminal input."""
     for found in _SEQUENCE.findall(text):
         yield _NAMES.get(found, found if len(found) == 1 else "")
 
 
 class Keyboard:
-    """The keys of a terminal, if `stream` is one and we are in its foreground. They are not echoed meanwhile."""
+    """Reads keys while we are in the terminal's foreground, without echo."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -91,7 +91,7 @@ class Keyboard:
         self._before: Sequence[Any] | None = None
 
     def begin(self) -> bool:
-        """Take keys from now on. False: there are none."""
+        """Take keys. Returns whether there are any."""
         try:
             import termios  # noqa: PLC0415 - on POSIX alone
             import tty  # noqa: PLC0415 - as above
@@ -108,7 +108,7 @@ class Keyboard:
         return True
 
     def pressed(self) -> Iterator[str]:
-        """The keys pressed since the last call."""
+        """Yield new keys."""
         if self._file is None or not _is_in_front(self._file):
             return
         with suppress(OSError, ValueError):
@@ -128,9 +128,7 @@ class Keyboard:
 
 
 def _is_in_front(file: int) -> bool:
-    """Whether we are in the foreground of a terminal: changing it from behind would stop us. A terminal without an
-    owner has no foreground.
-    """
+    """In the background, a change of the terminal would stop us."""
     try:
         return os.tcgetpgrp(file) == os.getpgrp()
     except OSError:

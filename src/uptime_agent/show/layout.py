@@ -1,7 +1,6 @@
-"""Rows fitted into a terminal: which columns have room, what is cut, and what goes below a row.
+"""Rows fitted into a terminal. Lengths are in cells: some letters take two.
 
-The reason why a target is not well is cut last. What its column cannot hold follows in lines below the row, so that
-columns need not follow the longest error. Lengths are in cells: some letters take two.
+The reason why a target is not well continues below its row.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TO_THE_LEFT: Final = frozenset({_NAME, "state", _RESULT, _PHASES})
 
 @frozen
 class Row:
-    """The row of a target: texts by column, and `why` it is not well, which is never cut. None: results may be."""
+    """A row. `why` the target is not well is never cut."""
 
     cells: Mapping[str, Text]
     why: Text | None = None
@@ -39,9 +38,9 @@ class Row:
 class _Column:
     name: str
     least: int
-    """Cells of the column, more if it holds longer texts."""
+    """Cells."""
     terminal: int = 0
-    """The narrowest terminal that shows the column."""
+    """Least width of a terminal that shows it."""
 
 
 _COLUMNS: Final = (
@@ -58,7 +57,7 @@ _COLUMNS: Final = (
 
 
 def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]:
-    """The head and the lines of the rows that fit below it, and the number of these rows."""
+    """Return the head and fitting lines, and their number of rows."""
     rows = rows[:room]
     widths = _widths(rows, width)
     names = told_apart([row.cells[_NAME].plain for row in rows], widths[_NAME])
@@ -75,7 +74,7 @@ def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]
 
 
 def _widths(rows: Sequence[Row], width: int) -> dict[str, int]:
-    """The columns that have room, from left to right. Names come before phases, and results get the rest."""
+    """Names come before phases; results get the rest."""
     columns = [each for each in _COLUMNS if width >= each.terminal]
     widths = {each.name: _needed(each, rows) for each in columns}
     longest = max((cell_len(row.cells[_NAME].plain) for row in rows), default=0)
@@ -93,12 +92,10 @@ def _needed(column: _Column, rows: Sequence[Row]) -> int:
 
 
 def _taken(widths: Mapping[str, int]) -> int:
-    """Cells of columns, with the blanks before each."""
     return sum(widths.values()) + _GAP * len(widths)
 
 
 def _block(row: Row, widths: Mapping[str, int], width: int) -> list[Text]:
-    """The line of a row, and lines for a reason that does not fit into it."""
     if row.why is None or cell_len(row.why.plain) <= widths.get(_RESULT, 0):
         return [_line(row.cells, widths, width)]
     below = [Text(" " * _INDENT + line, row.why.style) for line in _wrapped(row.why.plain, width - _INDENT)]
@@ -122,7 +119,7 @@ def _line(cells: Mapping[str, Text], widths: Mapping[str, int], width: int) -> T
 
 
 def told_apart(names: Sequence[str], width: int) -> list[str]:
-    """The names cut to that width where most of them differ: near a third of it, or elsewhere."""
+    """Cut names where most stay different, ideally near a third."""
     best: list[str] = []
     for head in sorted(range(0, width - 1, max(width // 10, 1)), key=lambda head: abs(head - width // 3)):
         cut = [_cut(name, width, head) for name in names]

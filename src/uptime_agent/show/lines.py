@@ -1,4 +1,4 @@
-"""One line per event: for people who keep a file, and as JSON for programs."""
+"""A line per event, as text or JSON."""
 
 from __future__ import annotations
 
@@ -18,40 +18,37 @@ Now = Callable[[], float]
 
 
 class _Lines:
-    """Lines on a stream, each written at once."""
-
     refresh_every = None
 
     def __init__(self, stream: TextIO, now: Now) -> None:
         self._stream = stream
         self._now = now
 
-    def refresh(self) -> None:
-        """Do nothing: a line stays as it is."""
+    def refresh(self) -> None: ...
 
     def _write(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
 
 
 class PlainLines(_Lines):
-    """Lines for people: each has the time, the event and the target, and can be read alone."""
+    """Lines for people."""
 
     def __init__(self, stream: TextIO, now: Now) -> None:
         super().__init__(stream, now)
         self._left_out = LeftOutWords()
 
     def started(self, view: View) -> None:
-        """Say what will be checked."""
+        """See `Display`."""
         checked = wording.count(len(view.targets), "target")
         kept = "" if view.store is None else f", keeps history in {view.store}"
         self._say(wording.printable(f"timerqueue {our_version()} checks {checked}{kept}; Ctrl-C stops it"))
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell a target's last known status."""
+        """See `Display`."""
         self._say("  ".join((f"{'REMEMBERED':<16}", wording.printable(target.name), remembered_text(target))))
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Tell a target's verdict."""
+        """See `Display`."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -61,16 +58,16 @@ class PlainLines(_Lines):
         self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended.timestamp())
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Tell which checks were missed."""
+        """See `Display`."""
         if (words := self._left_out.of(target.name, event)) is not None:
             self._say("  ".join((f"{'MISSED':<16}", *words)))
 
     def notice(self, text: str) -> None:
-        """Tell a sentence."""
+        """See `Display`."""
         self._say(f"{'NOTICE':<16}  {wording.printable(text)}")
 
     def stopped(self, summary: Summary) -> None:
-        """Tell the summary."""
+        """See `Display`."""
         self._say(summary_text(summary))
 
     def _say(self, text: str, at: float | None = None) -> None:
@@ -78,17 +75,17 @@ class PlainLines(_Lines):
 
 
 class JsonLines(_Lines):
-    """Lines for programs, an object each. Its key "event" is started, remembered, check, missed, notice or stopped.
+    """JSON objects. "event" is started, remembered, check, missed, notice or stopped.
 
     Times are in milliseconds, instants in ISO 8601.
     """
 
     def started(self, view: View) -> None:
-        """Say what will be checked."""
+        """See `Display`."""
         self._tell("started", self._now(), version=our_version(), targets=len(view.targets), store=view.store)
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell a target's last known status."""
+        """See `Display`."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -109,7 +106,7 @@ class JsonLines(_Lines):
         )
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Tell a target's verdict."""
+        """See `Display`."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -136,16 +133,16 @@ class JsonLines(_Lines):
         )
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Tell which checks were missed."""
+        """See `Display`."""
         least = {} if event.is_exact else {"is_exact": False}
         self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.key, **least)
 
     def notice(self, text: str) -> None:
-        """Tell a sentence."""
+        """See `Display`."""
         self._tell("notice", self._now(), text=text)
 
     def stopped(self, summary: Summary) -> None:
-        """Tell the summary."""
+        """See `Display`."""
         self._tell(
             "stopped",
             self._now(),
@@ -163,7 +160,7 @@ class JsonLines(_Lines):
 
 
 def summary_text(summary: Summary) -> str:
-    """The summary in a sentence."""
+    """Write the summary."""
     states = [f"{number:,} {_state(status)}" for status, number in _in_order(summary.targets) if number]
     missed = wording.least(summary.missed, is_exact=summary.missed_is_exact)
     parts = [
@@ -177,14 +174,14 @@ def summary_text(summary: Summary) -> str:
 
 
 def change_text(target: TargetStatus) -> str:
-    """A target's new status and its reason."""
+    """Write the new status and why."""
     assert target.last is not None
     reason = f": {target.last.error}" if target.last.error else ""
     return f"{target.name} {_arrow(target.previous, target.last.status)}{reason}"
 
 
 def remembered_text(target: TargetStatus) -> str:
-    """Words for a target's last known status, since when, and when it was checked."""
+    """Write the last known status."""
     assert target.last is not None
     assert target.last_run is not None
     assert target.status is not None
@@ -194,7 +191,7 @@ def remembered_text(target: TargetStatus) -> str:
 
 
 def result_text(result: CheckResult) -> str:
-    """The answer of one address, short: the HTTP status, or the error."""
+    """Write one address's error or HTTP status."""
     if result.error is not None:
         return result.error
     status = result.detail.get("http_status")
@@ -202,7 +199,7 @@ def result_text(result: CheckResult) -> str:
 
 
 def found_text(verdict: Verdict) -> str:
-    """Words for a check's finding and its time."""
+    """Write a finding and its time."""
     if not verdict.results:
         return f"{verdict.error or verdict.status.value}{_in(verdict.latency, verdict.error)}"
     if len(verdict.results) != 1:
@@ -214,7 +211,6 @@ def found_text(verdict: Verdict) -> str:
 
 
 def _more(verdict: Verdict, attempts: int) -> str:
-    """Words for what follows on a verdict that is not final; "" if it is."""
     if verdict.is_final:
         return ""
     if verdict.asks:
@@ -242,12 +238,12 @@ def _in_order(counts: Mapping[Status | None, int]) -> list[tuple[Status | None, 
 
 
 def milliseconds(seconds: float | None) -> float | None:
-    """Seconds in milliseconds, to the microsecond."""
+    """Convert seconds, to the microsecond."""
     return None if seconds is None else round(seconds * 1e3, 3)
 
 
 def result_values(result: CheckResult) -> dict[str, Any]:
-    """The answer of one address, for JSON."""
+    """Return an address's answer as JSON."""
     return {
         "address": result.address,
         "status": result.status.value,

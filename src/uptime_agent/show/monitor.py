@@ -1,4 +1,4 @@
-"""The monitor has a display show what happens to targets, until no reader is left."""
+"""News for a display."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .notices import describe, describe_downtime, describe_group, describe_outag
 
 
 class Monitor:
-    """A subscriber that shows news. `on_gone` is called once no reader is left. `clean` masks secrets.
+    """Shows news. Without a reader it calls `on_gone`. `clean` masks secrets.
 
-    `trouble`: why it can be shown no more; None: it can, or no reader wants it.
+    `trouble`: why the output failed; None if its reader left.
     """
 
     def __init__(self, display: Display, on_gone: Callable[[], None], clean: Callable[[str], str] = str) -> None:
@@ -38,22 +38,22 @@ class Monitor:
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds between redraws; None: no redraws."""
+        """Seconds between redraws, or None."""
         return None if self._display is None else self._display.refresh_every
 
     def hold(self) -> None:
-        """Show nothing before `begin`."""
+        """Keep news back until `begin`."""
         self._waiting = []
 
     def begin(self, view: View) -> None:
-        """Show the view, and then everything that waited for it."""
+        """Show the view, then held news."""
         waiting, self._waiting = self._waiting or [], None
         self.show(lambda display: display.started(view))
         for action in waiting:
             self.show(action)
 
     def hear(self, news: News) -> None:
-        """Show a piece of news from the board."""
+        """Show news of the board."""
         if isinstance(news, Trouble):
             self.notice(describe(news))
             return
@@ -79,11 +79,11 @@ class Monitor:
                 assert_never(news)
 
     def notice(self, text: str) -> None:
-        """Show a sentence about the agent itself."""
+        """Show a sentence about the agent."""
         self.show(lambda display: display.notice(self._clean(text)))
 
     def show(self, action: Callable[[Display], None]) -> None:
-        """Have the display do something, unless it is gone."""
+        """Call the display, unless it is gone."""
         if self._waiting is not None:
             self._waiting.append(action)
             return

@@ -1,4 +1,4 @@
-"""Sentences about the agent itself: its clock, missed checks, its store, and unchecked targets."""
+"""Sentences about the agent itself."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ..targets import CheckedAgain, Closed, LeftOutBefore, NotChecked, Opened, O
 from ..text import wording
 
 SAID_EVERY: Final = 60.0
-"""Seconds between two sentences about a store that is late."""
+"""Seconds between sentences on a late store."""
 
 
 def describe(news: Trouble) -> str:
-    """A sentence about trouble with time, or with a check's job."""
+    """Describe trouble with time or a check's job."""
     match news:
         case ClockJumped():
             way = "forward" if news.seconds > 0 else "back"
@@ -54,7 +54,7 @@ def describe(news: Trouble) -> str:
 
 
 def describe_outage(news: Outage) -> str:
-    """A sentence about why nothing, or not everything, is checked, and about the end of that."""
+    """Describe why not everything is checked, or its end."""
     match news:
         case ScopePaused():
             whom = "everything" if news.scope == EVERYTHING else f"what has the {news.scope.replace(':', ' ')}"
@@ -74,7 +74,6 @@ def describe_outage(news: Outage) -> str:
 
 
 def _describe_fleet(news: AgentJoined | AgentLost | SkewTooLarge | SkewEnded) -> str:
-    """A sentence about which node checks what."""
     match news:
         case AgentJoined(is_us=True):
             return f"this agent shares the store, as {news.agent}"
@@ -95,7 +94,7 @@ def _describe_fleet(news: AgentJoined | AgentLost | SkewTooLarge | SkewEnded) ->
 
 
 def describe_pause(news: NotChecked | CheckedAgain) -> str:
-    """A sentence about a target that is checked no more, or again."""
+    """Say whether a target is checked."""
     match news:
         case NotChecked(reason=None):
             return f"{news.name} is not checked"
@@ -108,13 +107,13 @@ def describe_pause(news: NotChecked | CheckedAgain) -> str:
 
 
 def describe_downtime(news: LeftOutBefore) -> str:
-    """A sentence about checks that were due while no agent ran."""
+    """Describe checks due while no agent ran."""
     checks, targets = wording.count(news.checks, "check"), wording.count(news.targets, "target")
     return f"left out while no agent ran: {'' if news.is_exact else 'at least '}{checks} of {targets}"
 
 
 def describe_group(news: Opened | Closed) -> str:
-    """A sentence about a group that is down as a whole, or no longer is."""
+    """Say that a group is down, or up again."""
     name = news.incident.target
     if isinstance(news, Opened):
         return f"the group {name} is down: {news.incident.error}"
@@ -125,7 +124,7 @@ def describe_group(news: Opened | Closed) -> str:
 
 
 class LeftOutWords:
-    """Words for missed checks, as they come."""
+    """Words for missed checks."""
 
     def __init__(self) -> None:
         self._said = -SAID_EVERY
@@ -133,7 +132,7 @@ class LeftOutWords:
         self._targets: set[str] = set()
 
     def of(self, name: str, event: RunMissed) -> tuple[str, str] | None:
-        """Say which checks of a target were missed, and why. None: it was said of the store."""
+        """Say which checks were missed, and why. None: said recently of the store."""
         if event.reason is not MissedReason.STORE:
             return wording.printable(name), missed_text(event)
         self._checks += event.count
@@ -147,12 +146,12 @@ class LeftOutWords:
 
 
 def missed_text(event: RunMissed) -> str:
-    """Words for missed checks and the reason."""
+    """Describe missed checks."""
     least = "" if event.is_exact else "at least "
     left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due.timestamp())}"
     return f"{left_out} left out: {reason_text(event.reason)}"
 
 
 def reason_text(reason: MissedReason) -> str:
-    """Words for the reason of a missed check."""
+    """Say why a check was missed."""
     return "the store did not record their starts in time" if reason is MissedReason.STORE else reason.value

@@ -1,4 +1,4 @@
-"""A live table in the terminal: first what is not well, as far as there is room."""
+"""A live table in the terminal."""
 
 from __future__ import annotations
 
@@ -22,20 +22,17 @@ from .notices import LeftOutWords
 
 REFRESH: Final = 0.25
 STALE: Final = 3
-"""Intervals without an audit of the jobs after which it is told."""
+"""Intervals without an audit of jobs that are shown as trouble."""
 
 _FRAME: Final = 6
-"""Lines of the terminal besides rows: head, rules, footer and the cursor's line."""
+"""Lines without rows: head, rules, footer, cursor."""
 
 _STYLES: Final = {Status.UP: "green", Status.DEGRADED: "yellow", Status.DOWN: "bold red", Status.UNKNOWN: "magenta"}
 _ORDER: Final = {Status.DOWN: 0, Status.UNKNOWN: 1, Status.DEGRADED: 2, Status.UP: 3, None: 4}
 
 
 class LiveTable:
-    """A table that redraws itself in place. Notices and changes scroll by above it.
-
-    `keys`: the keyboard that chooses the shown part; None: none.
-    """
+    """Redraws itself, troubles first. Notices and changes scroll by above."""
 
     refresh_every: float | None = REFRESH
 
@@ -48,32 +45,32 @@ class LiveTable:
         self._left_out = LeftOutWords()
 
     def started(self, view: View) -> None:
-        """Draw the table for the first time."""
+        """See `Display`."""
         self._view = view
         self._part = Part() if self._keyboard.begin() else None
         self._live.start()
         self.refresh()
 
     def remembered(self, target: TargetStatus) -> None:
-        """Do nothing: the next refresh shows the target."""
+        """Wait for the next refresh."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Let changes scroll by; the next refresh shows the rest."""
+        """Tell a change. The next refresh shows the rest."""
         if is_change and target.previous is not None:
             self.notice(change_text(target))
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Tell which checks were missed."""
+        """See `Display`."""
         if (words := self._left_out.of(target.name, event)) is not None:
             self.notice(": ".join(words))
 
     def notice(self, text: str) -> None:
-        """Tell a sentence."""
+        """See `Display`."""
         at = f"{wording.stamp(self._view.now())}  " if self._view else ""
         self._console.print(Text(at + wording.printable(text), style="dim"))
 
     def refresh(self) -> None:
-        """Draw the table again, as keys have chosen."""
+        """Redraw, as keys have chosen."""
         if self._view is None:
             return
         width, height, part = self._console.width, self._console.height, self._part
@@ -83,7 +80,7 @@ class LiveTable:
         self._live.update(draw(self._view, width, height, part), refresh=True)
 
     def stopped(self, summary: Summary) -> None:
-        """Leave the last table on the screen."""
+        """Leave the last table."""
         self.refresh()
         self._keyboard.end()
         self._live.stop()
@@ -91,7 +88,7 @@ class LiveTable:
 
 
 def draw(view: View, width: int, height: int, part: Part | None = None) -> Group:
-    """The table and its footer for a terminal of that size. `part`: chosen by keys; None: everything."""
+    """Draw the table and footer. `part`: as chosen by keys; None: everything."""
     now, room = view.now(), _room(height)
     # Python's sort keeps the order of the file among equals, so rows do not jump about.
     targets = sorted(view.targets, key=lambda target: _ORDER[target.status])
@@ -107,7 +104,6 @@ def _room(height: int) -> int:
 
 
 def _beyond(part: Part | None, first: int, shown: int, found: int, targets: int) -> str:
-    """Words for what a table leaves out, and how to see it."""
     if part is None or not (first or part.is_typing or part.words):
         hint = "" if part is None else f" ({HINT})"
         return f"and {targets - shown:,} more{hint}; " if shown < targets else ""
@@ -146,7 +142,6 @@ def _job_of(target: TargetStatus, view: View) -> Job | None:
 
 
 def _state(target: TargetStatus, job: Job | None) -> Text:
-    """A target's status. An unchecked target is unknown, and does not stay down."""
     if job is not None and job.error is not None:
         return Text("PAUSED", "dim")
     style = _STYLES[Status.DOWN] if target.is_flapping else _STYLES[target.status] if target.status else "dim"
@@ -154,7 +149,6 @@ def _state(target: TargetStatus, job: Job | None) -> Text:
 
 
 def _word(target: TargetStatus) -> str:
-    """The word for a target's status by its checks."""
     if target.is_flapping:
         return "FLAPPING"
     return target.status.name if target.status else "waiting"
@@ -180,7 +174,6 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _longest_phases(result: CheckResult) -> str:
-    """The two longest phases, in their order."""
     longest = sorted(result.phases, key=lambda name: result.phases[name], reverse=True)[:2]
     return wording.phases({name: seconds for name, seconds in result.phases.items() if name in longest})
 
@@ -216,7 +209,6 @@ def _footer(view: View, beyond: str) -> list[Text]:
 
 
 def _trouble_of(watchdog: WatchdogStatistics | None, now: float) -> str | None:
-    """Say what is wrong with the audits of jobs; None: nothing."""
     if watchdog is None or watchdog.last is None or watchdog.interval is None:
         return None
     since = now - watchdog.last.at

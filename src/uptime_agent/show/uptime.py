@@ -1,4 +1,4 @@
-"""Uptime of a target over several windows, as lines for people and for programs."""
+"""Uptime of a target over several windows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from scheduler import Record
 
 ENOUGH: Final = 0.1
-"""Share of a window that must be known for its uptime to be told."""
+"""Least known share of a window for its uptime."""
 
 Line = Callable[[str, str, Uptime, Latency], str]
 
 
 def uptime_lines(name: str, records: Sequence[Record], now: float, line: Line) -> Iterator[str]:
-    """Lines about a target with these records, latest first: one for each window up to `now`."""
+    """Yield a line per window up to `now`. `records`: latest first."""
     answers = list(_answers(records))
     yield from _over_windows(name, _past_of(name, records), answers, now, line)
 
@@ -29,8 +29,9 @@ def uptime_lines(name: str, records: Sequence[Record], now: float, line: Line) -
 def group_uptime_lines(
     name: str, members: Mapping[str, Sequence[Record]], at_least: int | None, now: float, line: Line
 ) -> Iterator[str]:
-    """Lines about a group of targets with these records, latest first, by name. It is down when `at_least` of them are;
-    None: all. A group is not asked, so it has no latency.
+    """Yield lines about a group, down while `at_least` members are; None: all.
+
+    `members`: their records, latest first. Groups have no latency.
     """
     pasts = [_past_of(member, records) for member, records in members.items()]
     yield from _over_windows(name, together(pasts, at_least, now), [], now, line)
@@ -57,7 +58,7 @@ def _answers(records: Sequence[Record]) -> Iterator[tuple[float, float]]:
 
 
 def plain_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:
-    """One window in words: the uptime, the known share, and percentiles of the latency."""
+    """Write a window's uptime and latency."""
     known = f"{_percent(uptime.known)} of it known"
     parts = [wording.printable(name), f"last {window:<5}", f"{_in_words(uptime):<16}", known]
     if latency.percentiles:
@@ -67,14 +68,14 @@ def plain_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> st
 
 
 def _in_words(uptime: Uptime) -> str:
-    """Words for an uptime. That of a tiny share is not told: it would be read as that of the whole."""
+    """A tiny share would be taken for the whole."""
     if uptime.up is None:
         return "not known"
     return f"{_percent(uptime.up)} up" if uptime.known >= ENOUGH else "not enough known"
 
 
 def json_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:
-    """One window as a JSON object: shares from 0 to 1, times in milliseconds."""
+    """Write a window as JSON, with shares from 0 to 1."""
     return json.dumps(
         {
             "name": name,
@@ -88,7 +89,7 @@ def json_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str
 
 
 def _percent(share: float) -> str:
-    """A share as per cent, never rounded up to 100."""
+    """Never rounds up to 100."""
     if share >= 1 - 1e-9:
         return "100 %"
     return f"{int(share * 1e5) / 1e3:g} %"

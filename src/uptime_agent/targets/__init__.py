@@ -1,8 +1,4 @@
-"""Targets and their status: what follows from results, what history keeps, and what a restart knows.
-
-Offers `Board`, which hears the scheduler, keeps the status of all targets and tells subscribers (`News`). Also the task
-that checks a target and reports, and `Recall`, which reads history. Reads no file. Lives on the event loop.
-"""
+"""The status of targets: verdicts, history, and what a restart remembers. On the event loop; reads no file."""
 
 from __future__ import annotations
 

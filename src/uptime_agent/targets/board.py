@@ -1,7 +1,4 @@
-"""The board: the status of all targets, kept from the scheduler's events, and told to subscribers.
-
-Displays, messages and other outputs subscribe here. None of these knows another, and the board knows none of them.
-"""
+"""The board keeps the status of all targets from the scheduler's events, and tells subscribers."""
 
 from __future__ import annotations
 
@@ -49,12 +46,12 @@ from .report import Skipped, verdict_of
 from .status import TargetStatus
 
 _KEEPS_A_PAUSE: Final = {"updated", "next start set"}
-"""The scheduler's words for changes that do not concern a pause."""
+"""The scheduler's reasons that do not concern a pause."""
 
 
 @frozen(kw_only=True)
 class Summary:
-    """A run of the agent at its end. Times in seconds."""
+    """A run of the agent. Times in seconds."""
 
     seconds: float
     checks: int
@@ -66,7 +63,7 @@ class Summary:
 
 
 class Board:
-    """The state of all targets. It hears the scheduler on its loop. `clean` masks secrets in errors."""
+    """The status of all targets. On the scheduler's loop. `clean` masks secrets."""
 
     def __init__(self, targets: Iterable[TargetStatus], clean: Callable[[str], str] = str) -> None:
         self.targets = {target.name: target for target in targets}
@@ -75,14 +72,13 @@ class Board:
         self._left_out: Counter[str] = Counter()
         self._left_out_is_exact = True
         self._not_checked: set[str] = set()
-        """Targets whose pause was told."""
         self._in_maintenance: set[str] = set()
         self._began: float | None = None
         self._ended = 0.0
         self._cut_off: tuple[str, ...] = ()
 
     def subscribe(self, hear: Callable[[News], None]) -> None:
-        """Have `hear` called with all later news, on the loop, after earlier subscribers."""
+        """Call `hear` with all later news, on the loop."""
         self._subscribers.append(hear)
 
     def listen(self, event: Event) -> None:
@@ -119,7 +115,7 @@ class Board:
                 assert_never(event)
 
     def forget(self, name: str, now: float) -> None:
-        """Forget a removed target. Its incident ends, at `now` in UTC seconds."""
+        """Forget a removed target. Its incident ends at `now` (UTC seconds)."""
         target = self.targets.pop(name, None)
         self._left_out.pop(name, None)
         self._not_checked.discard(name)
@@ -128,26 +124,26 @@ class Board:
             self._tell(Closed(target.incident, now, is_gone=True))
 
     def tell(self, news: News) -> None:
-        """Tell all subscribers news of another part, on the loop."""
+        """Tell news of another part, on the loop."""
         self._tell(news)
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell a target's status as of an earlier process."""
+        """Tell a target's status of an earlier process."""
         self._tell(Remembered(target))
 
     def tell_downtime(self) -> None:
-        """Tell once, and together, what was due before this process began. Later misses are told as they come."""
+        """Tell, as one sum, what was due before this process began."""
         left_out, self._left_out = self._left_out, Counter()
         if left_out:
             self._tell(LeftOutBefore(left_out.total(), len(left_out), self._left_out_is_exact))
 
     @property
     def incidents(self) -> list[Incident]:
-        """The open incidents. Those of an earlier process appear when their targets are recalled."""
+        """The open incidents of recalled targets."""
         return [target.incident for target in self.targets.values() if target.incident is not None]
 
     def summary(self) -> Summary:
-        """Sum up the run. Call it after the end."""
+        """Sum up the run, after its end."""
         targets = self.targets.values()
         return Summary(
             seconds=0.0 if self._began is None else max(self._ended - self._began, 0.0),
@@ -181,14 +177,14 @@ class Board:
             self._tell(news)
 
     def _skipped(self, run: RunEnded) -> None:
-        """Tell the begin of each maintenance of a target once."""
+        """Tell each maintenance of a target once."""
         window = next((each.window for each in run.results if isinstance(each, Skipped)), None)
         if window is not None and run.job_id not in self._in_maintenance:
             self._in_maintenance.add(run.job_id)
             self._tell(NotChecked(run.job_id, f"maintenance: {window}"))
 
     def _job_changed(self, event: JobChanged) -> None:
-        """Tell that a target is paused, or checked again. An update leaves a pause as it is."""
+        """Tell a pause or its end. An update leaves a pause as it is."""
         if event.state is JobState.DISABLED:
             if event.reason not in _KEEPS_A_PAUSE:
                 self._not_checked.add(event.job_id)

@@ -1,4 +1,4 @@
-"""A target's state: a stretch of time in which it was up, down, or changed too fast to be either."""
+"""A target's states: stretches in which it was up, down, or flapping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal
 from attrs import evolve, frozen
 
 THRESHOLD: Final = 3
-"""Equal results that end a flapping, and that a state needs before a change is believed."""
+"""Equal results that end a flapping, or make a state firm."""
 
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -20,7 +20,7 @@ class Standing(enum.Enum):
     UP = "up"
     DOWN = "down"
     FLAPPING = "flapping"
-    """Results change before enough of them agree."""
+    """Results change before enough agree."""
 
 
 Result = Literal[Standing.UP, Standing.DOWN]
@@ -28,10 +28,10 @@ Result = Literal[Standing.UP, Standing.DOWN]
 
 @frozen(kw_only=True)
 class TargetState:
-    """One state. `started_at`: UTC seconds since 1970.
+    """One state. `started_at`: UTC seconds.
 
-    `up` and `down` count all attempts. `flap_history`: the latest results of a flapping that decide its end. `ends`:
-    the state before this one, without its own `ends`.
+    `up` and `down` count attempts. `flap_history`: the results that decide a flapping's end. `ends`: the previous
+    state.
     """
 
     id: str
@@ -45,21 +45,21 @@ class TargetState:
 
     @property
     def checks(self) -> int:
-        """Attempts in this state."""
+        """Attempts."""
         return self.up + self.down
 
     def duration(self, now: float) -> float:
-        """Seconds of the state so far."""
+        """Return its seconds so far."""
         return now - self.started_at
 
 
 def is_down(state: TargetState | None) -> bool:
-    """Whether a state is down, and not flapping. None: no result yet."""
+    """Return whether a state is down and not flapping."""
     return state is not None and state.status is Standing.DOWN
 
 
 def state_id(name: str, started_at: float, number: int) -> str:
-    """The id of a target's state that began then, its `number`th."""
+    """Return the id of a target's `number`th state."""
     milliseconds = round(started_at * 1e6) // 1000  # of the whole microseconds that history keeps
     return f"{_NOT_PLAIN.sub('_', name)}-{milliseconds}-{number}"
 
@@ -73,9 +73,9 @@ def after(
     threshold: int = THRESHOLD,
     is_final: bool = True,
 ) -> TargetState:
-    """The state after one more result of the target `name`; None: there was none yet.
+    """Return the state after another result.
 
-    An attempt that is not final is only counted. A threshold of 0 or 1: nothing flaps, each change is a new state.
+    An attempt that is not final is only counted. Below a `threshold` of 2 nothing flaps.
     """
     if state is None:
         return _opened(None, status, now, name)
@@ -91,7 +91,7 @@ def after(
 
 
 def _flapped(state: TargetState, status: Result, now: float, name: str, before: int) -> TargetState:
-    """Continue a flapping. It ends if the last `before` results agree with the new one."""
+    """Continue a flapping, until the last `before` results agree with the new one."""
     history = (*state.flap_history, status)
     if len(history) > before and set(history[-before - 1 :]) == {status}:
         return _opened(state, status, now, name)

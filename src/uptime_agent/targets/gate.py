@@ -1,8 +1,7 @@
-"""The gate: whether this machine reaches anything at all, asked when a check has failed.
+"""The gate: whether this machine is online, asked when a check has failed.
 
-A failure says nothing about a target while none of the gate's own targets answers. These are asked together, at most
-once in `every` seconds, and the first answer is enough. A failed check waits for an answer that is younger than its
-failure: an older one may precede the loss of the network.
+While no probe of the gate answers, a failure says nothing about its target. Probes run together, at most once in
+`every` seconds; one answer is enough. A check waits for an answer younger than its failure.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _MOST_NAMED: Final = 3
 
 @frozen
 class Probe:
-    """A target that shows whether this machine is online. `name`: in words for people."""
+    """A target that shows whether this machine is online. `name`: for people."""
 
     name: str
     check: TargetCheck
 
 
 class Gate:
-    """A gate with these probes; without any it is always open. `every`: the least seconds between two rounds."""
+    """A gate, always open without probes. `every`: seconds between rounds."""
 
     def __init__(self, clock: Clock, probes: Sequence[Probe] = (), every: float = 0.0) -> None:
         self._clock = clock
@@ -42,9 +41,7 @@ class Gate:
         self.rounds = 0
 
     async def why_offline(self, began: float) -> str | None:
-        """Say why this machine is offline, or was since `began` of the monotonic clock. None: it was not, as far as
-        known.
-        """
+        """Return why this machine was offline at any time since `began` (monotonic seconds), or None."""
         if not self._probes:
             return None
         failed = self._clock.monotonic()
@@ -72,7 +69,7 @@ class Gate:
             asking.set()
 
     async def _round(self) -> dict[str, str] | None:
-        """Ask all probes. The trouble with each by name; None: one has answered."""
+        """Run all probes. Their troubles; None: one has answered."""
         troubles: dict[str, str] = {}
 
         async def ask(probe: Probe) -> None:

@@ -1,8 +1,7 @@
-"""Incidents: stretches of time in which a target is not well, each told once.
+"""Incidents: stretches in which a target is not well, each told once.
 
-An incident begins with a final result that is down, and ends with the state in which its target is up again. A flapping
-that becomes an outage, or the reverse, is one incident. It has the id of its first state. Both are in history, so a
-restart knows it as the same.
+An incident begins with a final result that is down, and ends when its target is up again. A flapping that becomes an
+outage, or the reverse, is the same incident, with its first state's id, also after a restart.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ from .flapping import Result, Standing, TargetState
 FLAPPING: Final = "flapping"
 
 LONGEST_ERROR: Final = 200
-"""Characters of an incident's error."""
+"""Characters."""
 
 
 @frozen
 class Incident:
-    """A target is down or flaps, which `status` says as of its latest check. `began`: UTC seconds since 1970. `error`:
-    at its beginning.
+    """A target is down or flaps. `began`: UTC seconds. `error`: at its beginning.
 
-    `id`: of the target's state then (`state_id`), the same after a restart. `cause`: the parent that is down; None:
-    none. `members`: the other targets that it covers. `is_group`: `target` is a group.
+    `id`: its first state's. `cause`: the parent that is down. `members`: the other targets that it covers. `is_group`:
+    `target` is a group.
     """
 
     id: str
@@ -41,16 +39,16 @@ class Incident:
 
 @frozen
 class Opened:
-    """An incident has begun and is open."""
+    """An incident has begun."""
 
     incident: Incident
 
 
 @frozen
 class Closed:
-    """An incident has ended, at `ended` in UTC seconds since 1970. `error`: trouble that is left.
+    """An incident has ended, at `ended` (UTC seconds). `error`: remaining trouble.
 
-    `is_gone`: the target is no longer checked, so it may still be down.
+    `is_gone`: the target is no longer checked, and may still be down.
     """
 
     incident: Incident
@@ -69,10 +67,7 @@ def incident_after(
     error: str | None,
     is_excused: bool = False,
 ) -> Incident | None:
-    """The incident of a target after a final result that led to `state`. None: none.
-
-    `is_excused`: no message is needed: no incident begins, but an open one continues.
-    """
+    """Return the incident after a final result, or None. `is_excused`: none begins, an open incident continues."""
     if state.status is Standing.UP:
         return None
     if incident is not None:
@@ -91,7 +86,7 @@ def incident_after(
 
 
 def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
-    """The incident with the word for its target's state. A target that was down, up, and down again flaps."""
+    """A target that was down, up, and down again flaps."""
     if state.status is Standing.DOWN:
         status: Status | Literal["flapping"] = Status.DOWN
     elif state.flap_history[-1] is Standing.DOWN and Standing.UP in state.flap_history:
@@ -102,7 +97,7 @@ def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
 
 
 def news_of(before: Incident | None, after: Incident | None, now: float, error: str | None) -> list[Opened | Closed]:
-    """The news of the change from `before` to `after` at `now`."""
+    """Return the news of a change."""
     if (None if before is None else before.id) == (None if after is None else after.id):
         return []
     closed = [] if before is None else [Closed(before, now, error)]

@@ -1,4 +1,4 @@
-"""Maintenance: windows of time in which targets are not checked and no messages about them are sent."""
+"""Maintenance: windows in which targets are neither checked nor told of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 @frozen
 class Planned:
-    """A window, called `name`, for these targets."""
+    """A named window for some targets."""
 
     name: str
     window: Window
@@ -23,7 +23,7 @@ class Planned:
 
 @define
 class _Watched:
-    """A window, whether it is open, and the times for which that is known."""
+    """A window, and from when until when `is_open` holds."""
 
     planned: Planned
     is_open: bool = False
@@ -41,7 +41,7 @@ class _Watched:
 
 @define
 class Maintenance:
-    """All windows. Answers are kept until a window opens or closes."""
+    """All windows. Answers are cached until a window changes."""
 
     planned: tuple[Planned, ...] = field(default=(), converter=tuple)
     _of: dict[str, list[_Watched]] = field(init=False, factory=dict)
@@ -50,7 +50,7 @@ class Maintenance:
         self.plan(self.planned)
 
     def plan(self, windows: Iterable[Planned]) -> None:
-        """Use these windows and no others."""
+        """Replace the windows."""
         self.planned = tuple(windows)
         self._of.clear()
         for planned in self.planned:
@@ -59,7 +59,7 @@ class Maintenance:
                 self._of.setdefault(name, []).append(watched)
 
     def window_at(self, target: str, instant: float) -> str | None:
-        """The name of the first window that is open for a target at an instant, in UTC seconds. None: none."""
+        """Return the first window open for a target at `instant` (UTC seconds), or None."""
         windows = self._of.get(target)
         if windows is None:
             return None

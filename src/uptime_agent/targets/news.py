@@ -1,4 +1,4 @@
-"""News of targets, as values: what the board tells its subscribers."""
+"""News that the board tells its subscribers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .status import TargetStatus
 
 @frozen
 class Checked:
-    """A target has a new verdict, `target.last`. `is_change`: its status has changed."""
+    """A target has a verdict, `target.last`. `is_change`: its status changed."""
 
     target: TargetStatus
     is_change: bool
@@ -36,16 +36,14 @@ class Checked:
 
 @frozen
 class Remembered:
-    """A target's status is as of an earlier process: `target.last`."""
+    """`target.last` is of an earlier process."""
 
     target: TargetStatus
 
 
 @frozen
 class GroupRecalled:
-    """The status of a group as of earlier processes: `incident` is the open one; None: none. `since`: UTC seconds of
-    its last known change, if any.
-    """
+    """A group's status of earlier processes. `incident`: the open one. `since`: UTC seconds."""
 
     name: str
     incident: Incident | None
@@ -54,7 +52,7 @@ class GroupRecalled:
 
 @frozen
 class LeftOut:
-    """Checks of a target were missed."""
+    """Checks were missed."""
 
     target: TargetStatus
     missed: RunMissed
@@ -62,7 +60,7 @@ class LeftOut:
 
 @frozen
 class LeftOutBefore:
-    """A number of checks of some targets were due while no agent ran. Not `is_exact`: there may be more."""
+    """Checks were due while no agent ran. Not `is_exact`: at least these."""
 
     checks: int
     targets: int
@@ -71,7 +69,7 @@ class LeftOutBefore:
 
 @frozen
 class NotChecked:
-    """A target is no longer checked, for that reason."""
+    """A target is no longer checked."""
 
     name: str
     reason: str | None
@@ -85,10 +83,10 @@ class CheckedAgain:
 
 
 Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
-"""Events of the scheduler about the agent itself, passed on unchanged."""
+"""Events of the scheduler about the agent."""
 
 Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentLost | SkewTooLarge | SkewEnded
-"""Events of the scheduler that say why nothing, or not everything, is checked."""
+"""Events of the scheduler that say why not everything is checked."""
 
 News = (
     Checked | Opened | Closed | Remembered | GroupRecalled | LeftOut | LeftOutBefore | NotChecked | CheckedAgain

@@ -1,6 +1,6 @@
-"""Reports read again: a target is restored from the history of its checks.
+"""Restore targets from history.
 
-Other programs may have written them: a report that makes no sense is ignored, and texts may be anything.
+Other programs may have written it: a report that makes no sense is ignored, and texts may be anything.
 """
 
 from __future__ import annotations
@@ -25,25 +25,22 @@ if TYPE_CHECKING:
     from scheduler import Record
 
 LARGEST: Final = 10**12
-"""The largest sensible number in a report, as a count or as seconds."""
+"""Bound of counts and seconds in a report."""
 
 MOST: Final = 100
-"""Results, phases and flaps that are read of one report."""
+"""Results, phases and flaps of one report."""
 
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def skipped_for(record: Record) -> str | None:
-    """The maintenance window for which a check was skipped. None: it was not."""
+    """Return the maintenance window that skipped a check, or None."""
     name = record.result.get("skipped") if isinstance(record.result, dict) else None
     return wording.printable(name) if isinstance(name, str) else None
 
 
 def verdict_of_record(record: Record) -> Verdict | None:
-    """The verdict of a record on its target. None: it has none, or an unreadable one.
-
-    Other programs may have written it: its numbers are valid, its texts may be anything, see `told`.
-    """
+    """Return a record's verdict, or None if missing or unreadable. Its texts may be anything: see `told`."""
     if record.outcome is None:
         return None
     if isinstance(record.result, dict) and skipped_for(record) is not None:
@@ -57,7 +54,7 @@ def verdict_of_record(record: Record) -> Verdict | None:
 
 
 def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
-    """The verdict of a record for display: `clean` has masked secrets in its texts, and they move no cursor."""
+    """Return a record's verdict for display. `clean` masks secrets."""
 
     def text(found: str | None) -> str | None:
         return None if found is None else wording.printable(clean(found))
@@ -84,7 +81,7 @@ def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
 
 
 def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
-    """Restore the target from these records, latest first. False: none of them has its status."""
+    """Restore a target. `records`: latest first. Returns whether any has its status."""
     records = _up_to_newest(records)
     for place, record in enumerate(records):
         if _take_up(target, record, clean):
@@ -100,9 +97,9 @@ def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[st
 
 
 def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
-    """The records without those at the beginning that are older than a later one: the clock was set back since.
+    """The records from the newest on: after the clock was set back, older records may precede it.
 
-    Each report counts the verdicts before it, so the counts show which is newest, whatever the clock.
+    Each report counts earlier verdicts, which shows the newest whatever the clock.
     """
     counts = [_verdicts_before(record) for record in records]
     first = next((place for place, count in enumerate(counts) if count is not None), None)
@@ -113,7 +110,7 @@ def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def _verdicts_before(record: Record) -> int | None:
-    """The number of verdicts before a record's check. None: it has no readable report."""
+    """The number of verdicts before a check, or None."""
     try:
         counts: Mapping[str, Any] = record.result["before"]["counts"]  # type: ignore[index]
         return sum([_count(count) for count in counts.values()])
@@ -122,7 +119,7 @@ def _verdicts_before(record: Record) -> int | None:
 
 
 def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) -> bool:
-    """Set the target's state to that before the record, if it says so."""
+    """Set the state before the record, if readable."""
     if not isinstance(record.result, dict):
         return False
     if verdict_of_record(record) is None and skipped_for(record) is None:
@@ -164,7 +161,7 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
 
 
 def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
-    """The past that groups need of a target restored from these records, latest first."""
+    """A target's past, for its groups. `records`: latest first."""
     ended = _run_of(records[0]).ended.timestamp()
     stood = [Stood(ended, is_down(target.state), target.is_excused)]
     marks: dict[str, Marked] = {}
@@ -181,7 +178,6 @@ def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
 
 
 def _stood_before(record: Record) -> Stood | None:
-    """A target's status before a record's check. None: it says none that makes sense."""
     try:
         before: Mapping[str, Any] = record.result["before"]  # type: ignore[index]
         state = before["state"]
@@ -192,7 +188,6 @@ def _stood_before(record: Record) -> Stood | None:
 
 
 def _speaks_of_all_groups(record: Record) -> bool:
-    """Whether a report has marks of all the target's groups."""
     try:
         before: Mapping[str, Any] = record.result["before"]  # type: ignore[index]
         return before.get("has_more_groups") is not True
@@ -201,7 +196,6 @@ def _speaks_of_all_groups(record: Record) -> bool:
 
 
 def _marks_of(record: Record) -> Mapping[str, tuple[int, float | None]]:
-    """The states of groups before a check, as far as its report is sensible."""
     try:
         found: Mapping[str, Any] = record.result["before"].get("groups", {})  # type: ignore[index]
         return {
@@ -307,7 +301,6 @@ def _attempt(value: Any) -> int:
 
 
 def _run_of(record: Record) -> RunEnded:
-    """The end of a run as it was told then."""
     started = record.started or record.due
     ended = record.ended or started
     duration = (ended - started).total_seconds()

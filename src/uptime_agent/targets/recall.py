@@ -1,4 +1,4 @@
-"""The agent's memory of its targets: read once for each, before its first check."""
+"""Recall each target's past from history, before its first check."""
 
 from __future__ import annotations
 
@@ -17,26 +17,24 @@ from .status import TargetStatus
 logger = getLogger(__name__)
 
 FIRST_LOOK: Final = 10
-"""Records of a target that nearly always include a report."""
+"""Records, which nearly always include a report."""
 
 SECOND_LOOK: Final = 500
 
 ROUNDING: Final = 0.001
-"""Seconds by which instants in a store may differ from a job's."""
+"""Seconds by which stored instants may differ from a job's."""
 
 PATIENCE: Final = 4.0
-"""Seconds after which a target starts without a past; its check waits meanwhile."""
+"""Seconds until a target starts without a past."""
 
 WAITS: Final = (0.5, 2.0)
-"""Seconds before each further attempt at an unreachable store."""
+"""Seconds between attempts at an unreachable store."""
 
 
 class Recall:
-    """A reader of history that restores targets from an earlier process.
+    """Restores targets from an earlier process. `tell` gets each target with a past. `clean` masks secrets.
 
-    `tell` gets each target with a past. `clean` masks secrets. `is_new`: whether a target was added to the
-    configuration, or came back, since its last check: it begins again, as its last incident has ended. `is_ours`:
-    whether no other node has it.
+    `is_new`: the target was added since its last check, and begins again. `is_ours`: no other node has it.
     """
 
     def __init__(
@@ -59,20 +57,20 @@ class Recall:
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
         self._said: dict[str, str] = {}
-        """A store's words about unknown targets, by target."""
+        """A store's errors, by target."""
 
     def forget(self, name: str) -> None:
-        """Forget a target: if it comes back, it is recalled again."""
+        """Forget a target, to recall it again."""
         self._recalled.pop(name, None)
         self._said.pop(name, None)
 
     def has(self, name: str) -> bool:
-        """Whether a target's past is known, or known to be missing."""
+        """Return whether the past is known, or known to be missing."""
         event = self._recalled.get(name)
         return event is not None and event.is_set()
 
     async def recall_all(self) -> None:
-        """Recall all targets in sequence; none if the store is empty, as at a first start."""
+        """Recall our targets in sequence, none if the store is empty."""
         if not await self._is_there_a_past():
             for name in self._targets.keys() - self._recalled.keys():
                 self._recalled[name] = event = anyio.Event()
@@ -82,9 +80,7 @@ class Recall:
                 await self.recall(name)
 
     async def recall(self, name: str) -> None:
-        """Recall a target once; return when its past is known. A second caller waits for the first, and continues if
-        that is cancelled.
-        """
+        """Recall a target once. A second caller waits, and takes over if the first is cancelled."""
         while not self.has(name) and name in self._targets:
             event = self._recalled.get(name)
             if event is None:
@@ -134,9 +130,7 @@ class Recall:
                 return
 
     def _is_set_back(self, name: str, records: Sequence[Record]) -> bool:
-        """Whether the job's last run began before the latest of these records, as the clock was set back. Then the last
-        run may lie far behind them.
-        """
+        """Whether the clock was set back: the last run, then far behind, began before the latest record."""
         begun = next((record.started.timestamp() for record in records if record.started is not None), None)
         try:
             last = self._scheduler.get(name).statistics().last_start
@@ -145,7 +139,7 @@ class Recall:
         return begun is not None and last is not None and begun > last + ROUNDING
 
     async def _ask(self, name: str, limit: int) -> list[Record]:
-        """Ask the store, and again if unreachable. A refusal is final."""
+        """Read history, again if the store is unreachable."""
         for wait in WAITS:
             try:
                 return await self._scheduler.history(name, limit=limit)

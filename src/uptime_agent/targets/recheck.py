@@ -1,7 +1,7 @@
-"""Checks before the schedule: for the next attempt, or while a target is not well.
+"""Checks before the schedule: next attempts, and while a target is not well.
 
-Such a check is the next start of the target's own job, set by hand. It holds no unit meanwhile, and the schedule keeps
-its grid. A regular start that comes first replaces it, and a restart finds it in place.
+Such a check is the job's next start, set by hand. It holds no unit, and a restart finds it. The schedule keeps its
+grid; a regular start that comes first replaces it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from .status import TargetStatus, has_instants
 
 
 def recheck(target: TargetStatus, run: RunEnded) -> float | None:
-    """The instant, in UTC seconds, at which a target must be checked after a run. None: its schedule decides.
+    """Return when to check a target after a run (UTC seconds), or None for its schedule.
 
-    An attempt follows one interval after the end of the last. A target that is not well keeps a grid, from start to
-    start.
+    Attempts follow one interval after an end. A target that is not well keeps a grid of starts.
     """
     if target.last is not None and target.last.asks:
         return None
@@ -31,10 +30,9 @@ def recheck(target: TargetStatus, run: RunEnded) -> float | None:
 
 
 def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
-    """The instant, in UTC seconds, for repeating a check that was cut off. None: its schedule decides. Its finding is
-    unknown, so it counts as down.
+    """Return when to repeat a cut-off check (UTC seconds), or None for its schedule. It counts as down.
 
-    `rest`: seconds in which it must not start.
+    `rest`: seconds before which it must not start.
     """
     ended = run.ended.timestamp()
     wanted = _on_its_grid(target, run.due.timestamp(), ended + rest)
@@ -45,7 +43,7 @@ def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
 
 
 def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None:
-    """The first instant after `after`, in the interval for targets that are not well, from the start that was `due`."""
+    """The first instant after `after` on the grid of `failing_interval` from `due`."""
     if target.failing_interval is None:
         return None
     intervals = max(math.floor((after - due) / target.failing_interval) + 1, 1)
@@ -53,9 +51,7 @@ def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None
 
 
 class Recheck:
-    """A subscriber that has targets checked before their schedules. `rest`: seconds after a crash in which interrupted
-    checks do not start.
-    """
+    """A subscriber that starts checks early. `rest`: seconds that interrupted checks wait after a crash."""
 
     def __init__(
         self,
@@ -68,14 +64,14 @@ class Recheck:
         self._targets = targets
         self._rest = rest
         self._crashed: dict[str, RunEnded] = {}
-        """Checks that a crash has cut off, by target, until their jobs are read again."""
+        """Checks that a crash cut off, until jobs are read again."""
         self._children: dict[str, set[str]] = {}
-        """Targets that are checked again after their parents, by the name of each unchecked parent."""
+        """Targets to check again, by unchecked parent."""
         self._awaited: dict[str, set[str]] = {}
-        """The reverse: the parents for which a target waits."""
+        """The reverse of `_children`."""
 
     def hear(self, news: News) -> None:
-        """Set the next start of a checked target, if that precedes its regular one."""
+        """Set a checked target's next start, if earlier than its regular one."""
         if not isinstance(news, Checked) or news.target.last_run is None:
             return
         for parent in () if news.target.last is None else news.target.last.asks:
@@ -88,15 +84,16 @@ class Recheck:
         self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
 
     def listen(self, run: RunEnded) -> None:
-        """Repeat a check that was cut off: at once after a stop, after a crash with `make_up`."""
+        """Repeat a cut-off check: at once after a stop, by `make_up` after a crash."""
         if run.outcome is Outcome.CRASHED:
             self._crashed[run.job_id] = run
         elif run.outcome is Outcome.CANCELLED:
             self._make_up(run, 0.0)
 
     def make_up(self) -> None:
-        """Set the next starts of checks that crashes have cut off, after their jobs were read. They rest first, but no
-        longer than their interval: a target of twice a second would miss twenty checks.
+        """Set starts of checks that a crash cut off, once jobs were read.
+
+        They rest at most one interval: a target checked twice a second would miss twenty checks.
         """
         crashed, self._crashed = self._crashed, {}
         for run in crashed.values():
@@ -106,7 +103,7 @@ class Recheck:
                 self._start(run.job_id, first)
 
     def _regular(self, name: str, after: datetime) -> tuple[datetime | None, float]:
-        """A target's first start after an instant by its schedule, and the seconds to the next."""
+        """The first regular start after an instant, and the seconds to the next."""
         try:
             schedule = self._scheduler.get(name).schedule.bind(name)
         except JobNotFound:
@@ -122,16 +119,16 @@ class Recheck:
             self._start(run.job_id, datetime.fromtimestamp(wanted, UTC))
 
     def answered(self, parent: str, at: float) -> None:
-        """Check the targets at `at`, UTC seconds, that wait only for this parent."""
+        """Check targets that wait only for this parent, at `at` (UTC seconds)."""
         for child in self._children.pop(parent, ()):
             self._answered(child, parent, datetime.fromtimestamp(at, UTC))
 
     def waits_for(self, parent: str) -> bool:
-        """Whether any target is checked again after that parent."""
+        """Return whether a target waits for this parent."""
         return parent in self._children
 
     def _ask(self, parent: str, child: str) -> None:
-        """Check a target now, and another one after it. A target with its own instants waits for these."""
+        """Check a parent now, and `child` after it. Targets with votes wait for their own instants."""
         is_asked = parent in self._children or has_instants(self._targets, parent)
         if not is_asked:
             try:
@@ -144,7 +141,6 @@ class Recheck:
         self._awaited.setdefault(child, set()).add(parent)
 
     def _answered(self, child: str, parent: str, at: datetime) -> None:
-        """Check a target if its last awaited parent has answered: a parent that is down may be slow."""
         left = self._awaited.get(child, set())
         left.discard(parent)
         if not left:
@@ -152,7 +148,7 @@ class Recheck:
             self._start(child, at)
 
     def _start(self, name: str, at: datetime) -> None:
-        """Check a target then, if that is sooner and no other node has it, which would do it itself."""
+        """Check a target at `at`, if sooner. Other nodes do it for theirs."""
         with suppress(JobNotFound, AlreadyStopped):
             job = self._scheduler.get(name)
             if job.is_ours and (job.next_start is None or at < job.next_start):

@@ -1,7 +1,6 @@
 """Reports: what history keeps of a check, as JSON.
 
-A report has the check's findings and the target's state before. So the last report alone, with later events, gives the
-target's state: nothing is counted from the beginning.
+A report has the findings and the target's state before. So the last report alone restores the state.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import TargetStatus, Verdict, counted, fold, in_doubt, unreachable, verdict_without_results
 
 LONGEST: Final = 2_000
-"""Characters of a report. A store keeps results of up to 2,048, and none of a longer one."""
+"""Characters. A store drops results longer than 2,048."""
 
 
 class Report(dict[str, Any]):
-    """The report of a run: plain values for history, and its `verdict`, which ends with the process."""
+    """Plain values for history, and the `verdict`, which ends with the process."""
 
     def __init__(self, values: Mapping[str, Any], verdict: Verdict) -> None:
         super().__init__(values)
@@ -38,10 +37,9 @@ def report_of(
     cause: str | None = None,
     asks: Sequence[str] = (),
 ) -> Report:
-    """Report a check with these results, of a target in that state, as far as there is room.
+    """Report a check of a target in the state `before`, as far as there is room.
 
-    `doubt`: why they say nothing about it; None: they do. `cause`: the parent that is down. `asks`: parents of which
-    that is unknown.
+    `doubt`: why the results say nothing. `cause`: the parent that is down. `asks`: parents whose status is unknown.
     """
     found = fold(results, before.need) if before.quorum is None else counted(results, before.quorum)
     if doubt is not None:
@@ -58,7 +56,7 @@ def report_of(
 
 
 class Skipped(dict[str, Any]):
-    """The record of a check that the maintenance window `window` skipped."""
+    """The record of a check that a maintenance window skipped."""
 
     def __init__(self, window: str, before: TargetStatus) -> None:
         super().__init__(skipped=_short(window), before=_standing(before))
@@ -66,7 +64,7 @@ class Skipped(dict[str, Any]):
 
 
 def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
-    """The verdict of a run on its target. None: it was cut off. `clean` masks secrets."""
+    """Return a run's verdict, or None if cut off or skipped. `clean` masks secrets."""
     if run.outcome is not Outcome.SUCCEEDED:
         return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
     for each in run.results:
@@ -134,7 +132,7 @@ def _incident(incident: Incident) -> dict[str, Any]:
 
 
 def _short(error: str) -> str:
-    """The part of an error that has room next to the rest, however it is escaped in JSON."""
+    """Cut an error to its room in JSON, escapes included."""
     while len(json.dumps(error)) > LONGEST_ERROR:
         error = error[: len(error) * 3 // 4]
     return error

@@ -1,4 +1,4 @@
-"""The status of a target: the results of one run become a verdict, and verdicts a state over time."""
+"""A target's status: results become a verdict, verdicts a state over time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .flapping import Result, Standing, TargetState, after
 from .incidents import FLAPPING, Incident, incident_after
 
 MOST_WAITED: Final = 5
-"""Checks of a target that stay undecided for parents that cannot be asked."""
+"""Undecided checks that wait for parents which cannot be asked."""
 
 
 @frozen(kw_only=True)
 class Verdict:
     """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last for all addresses.
 
-    `earlier`: attempts before that in runs of their own. Not `is_final`: the next attempt decides. `cause`: the parent
-    that is down and makes it unreachable. `asks`: parents that must be checked before the next attempt.
+    `earlier`: attempts in earlier runs. Not `is_final`: the next attempt decides. `cause`: the parent that is down.
+    `asks`: parents to check before the next attempt.
     """
 
     status: Status
@@ -42,12 +42,12 @@ class Verdict:
 
     @property
     def is_up(self) -> bool:
-        """Whether the target has answered as expected, even if slowly."""
+        """Whether it answered as expected, even if slowly."""
         return self.status in (Status.UP, Status.DEGRADED)
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
-    """The verdict of a run without results, which failed or kept none. None: it says nothing."""
+    """Return the verdict of a run without results; None if it says nothing."""
     match outcome:
         case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
             return None
@@ -60,9 +60,9 @@ def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | No
 
 
 def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
-    """Fold results into a verdict. All up: up. Fewer than `need` up: down; None: it needs all. In between: degraded.
+    """Fold results into a verdict: all up, up; fewer than `need`, down; else degraded. None needs all.
 
-    Unknown addresses do not count, unless there are no others or they would decide: then it is unknown.
+    Unknown addresses count only if they could decide: then it is unknown.
     """
     known = [each for each in results if each.status is not Status.UNKNOWN]
     attempt = min((each.attempt for each in known or results), default=1)
@@ -80,7 +80,7 @@ def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
 
 
 def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> tuple[Status, str | None]:
-    """The status of a target by the known results. If too few are up for its need, the text says so."""
+    """The status, and what it lacks if too few are up."""
     statuses = {each.status for each in known}
     well = sum(each.status is not Status.DOWN for each in known)
     if well == 0 or well >= (len(known) if need is None else need):
@@ -91,20 +91,20 @@ def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> t
 
 
 def counted(votes: Sequence[CheckResult], quorum: Quorum) -> Verdict:
-    """The verdict of nodes that have checked a target at one instant. Their names stand for addresses."""
+    """Return the verdict of nodes' votes. Node names stand for addresses."""
     status, error = decide(votes, quorum)
     latency = max((each.latency for each in votes if each.latency is not None), default=None)
     return Verdict(status=status, error=error, latency=latency, results=tuple(votes))
 
 
 def in_doubt(verdict: Verdict, why: str) -> Verdict:
-    """The verdict of a run that says nothing about its target, for that reason."""
+    """Return an unknown verdict, for that reason."""
     found = verdict.status.value if verdict.error is None else verdict.error
     return evolve(verdict, status=Status.UNKNOWN, error=f"{why}; found: {found}", attempt=1)
 
 
 def unreachable(verdict: Verdict, cause: str) -> Verdict:
-    """The verdict of a run on a target whose parent is down."""
+    """Return the verdict on a target whose parent is down."""
     return evolve(verdict, cause=cause, error=f"unreachable by {cause}: {verdict.error or verdict.status.value}")
 
 
@@ -118,14 +118,12 @@ def _error(results: Sequence[CheckResult], status: Status) -> str | None:
 
 
 Marks = Mapping[str, tuple[int, float | None] | None]
-"""The state of a target's groups, for a report: outages by short name, and since when it is down. None: its past is
-unknown.
-"""
+"""Outages and present outage's begin, by a group's short name. None: its past is unknown."""
 
 
 @frozen
 class Stood:
-    """A target's state after a check that ended `at`, in UTC seconds. `is_excused`: a parent was the cause."""
+    """A state after a check that ended `at` (UTC seconds). `is_excused`: a parent was the cause."""
 
     at: float
     is_down: bool
@@ -134,7 +132,7 @@ class Stood:
 
 @frozen
 class Marked:
-    """The report of a check that ended `at`, in UTC seconds, on a group before it: see `Marks`."""
+    """A group's `Marks` in the report of a check that ended `at` (UTC seconds)."""
 
     at: float
     number: int
@@ -143,35 +141,33 @@ class Marked:
 
 @frozen
 class Recalled:
-    """The past of a target for its groups. `stood`: after each of its last reports of an earlier process, latest first,
-    and before all of them. `marks`: the latest of each group, by short name.
+    """A target's past, for its groups. `stood`: after each report, latest first, and before all.
+
+    `marks`: the latest, by short name.
     """
 
     stood: tuple[Stood, ...]
     marks: Mapping[str, Marked]
 
     def without(self, group: str) -> Recalled:
-        """The past without the marks of a removed group."""
+        """Return the past without a removed group."""
         return evolve(self, marks={key: mark for key, mark in self.marks.items() if key != group})
 
     def stood_at(self, instant: float) -> Stood:
-        """Its state then, as far as its reports go back."""
+        """Return the state at an instant, as far as reports go back."""
         return next((each for each in self.stood if each.at <= instant), self.stood[-1])
 
 
 @define(eq=False)
 class TargetStatus:
-    """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
+    """A target over time. Instants in UTC seconds; `status` is None until the first verdict.
 
-    `remembered`: verdicts of earlier processes. `missed` and `lateness_max`: of this process. `incident`: the open one,
-    after a restart too. `below`: counts the targets that its incident covers. `is_excused`: whether a parent is the
-    cause, by its last verdict. `marks`: the state of its groups; None: it is in none. `is_verified`: False if its
-    certificate is ignored. `grace`: seconds by which a check may begin late and still count. `retry_interval`: seconds
-    between attempts, each a run of its own; 0: all attempts are in one run. `failing_interval`: seconds between checks
-    while it is not well; None: as ever. `tried`: attempts so far without a final one. `need`: addresses that must be
-    up; None: all. `quorum`: how nodes decide its status; None: one node does. `patience`: seconds after it is due until
-    they have voted. `waits`: whether it waits for parents with their own instants. `past`: its state over time.
-    `holds`: seconds for which a check that has ended is valid.
+    `remembered`: verdicts of earlier processes. `missed`, `lateness_max`: of this process. `below`: counts targets that
+    an incident covers. `is_excused`: a parent is the cause. `marks`: its groups' states. `grace`: seconds that a check
+    may be late. `retry_interval`: seconds between attempts; 0: all are in one run. `failing_interval`: seconds between
+    checks while it is not well; None: as scheduled. `tried`: attempts since the last final one. `need`: addresses that
+    must be up; None: all. `quorum`: how nodes decide; None: one node does. `patience`: seconds after the due instant
+    until all nodes have voted. `waits`: for parents with votes. `holds`: seconds for which an ended check is valid.
     """
 
     name: str
@@ -209,7 +205,7 @@ class TargetStatus:
 
     @property
     def checks(self) -> int:
-        """Verdicts in all."""
+        """Verdicts of all processes."""
         return self.counts.total()
 
     @property
@@ -224,37 +220,37 @@ class TargetStatus:
 
     @property
     def is_flapping(self) -> bool:
-        """Whether its open incident includes a recovery and another outage."""
+        """Whether its incident includes a recovery and another outage."""
         return self.incident is not None and self.incident.status == FLAPPING
 
     @property
     def state_since(self) -> float | None:
-        """When its state began, in UTC seconds: if it is up, the end of its last incident."""
+        """When its state began, in UTC seconds."""
         return None if self.state is None else self.state.started_at
 
     def begin_anew(self) -> None:
-        """Become a target that was never checked. Its counts stay."""
+        """Reset the status. Counts stay."""
         self.state = self.incident = self.status = self.previous = self.since = self.recalled = None
         self.tried, self.is_excused = 0, False
 
     def leave(self) -> None:
-        """Become unknown here, as another node has it."""
+        """Reset everything: another node has it."""
         self.begin_anew()
         self.last = self.last_run = self.past = None
         self.counts, self.changes, self.remembered, self.lateness_max = Counter(), 0, 0, 0.0
 
     def last_detail(self) -> Detail:
-        """Return the detail of the last result, of any process."""
+        """Return the last result's detail."""
         return {} if self.last is None or not self.last.results else self.last.results[0].detail
 
     def attempts(self) -> int:
-        """Attempts of the next run: one if the target is known not to be well. One also if each attempt is a run."""
+        """Return the attempts of the next run."""
         return self.max_attempts if self.is_well and not self.retry_interval and not self.tried else 1
 
     def as_attempt(self, verdict: Verdict, asks: Sequence[str] = ()) -> Verdict:
-        """The verdict of a run as one of several attempts in runs of their own.
+        """Number a verdict among attempts in runs of their own.
 
-        `asks`: parents that were not checked since. If it would be down now, one more attempt follows theirs.
+        `asks`: unchecked parents. One more attempt follows them, if it would be down now.
         """
         is_down = verdict.status is Status.DOWN
         if verdict.status is Status.UNKNOWN or not (self.tried or self.retry_interval or (asks and is_down)):
@@ -272,9 +268,9 @@ class TargetStatus:
         return evolve(verdict, attempt=earlier + 1, earlier=earlier)
 
     def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
-        """Take in a verdict. True: the status has changed, or is the first.
+        """Take in a verdict. Returns whether the status changed.
 
-        `began`: when this process began to check. Lateness of earlier ticks counts from then.
+        `began`: when this process began. Lateness counts from then.
         """
         self.last, self.last_run = verdict, run
         self.counts[verdict.status] += 1
@@ -292,7 +288,7 @@ class TargetStatus:
         return True
 
     def _move(self, verdict: Verdict, now: float) -> None:
-        """Update the state by a verdict. Attempts before the last were down, or there would be no other."""
+        """Update the state. Attempts before the last were down, or there would be no other."""
         for _ in range(verdict.attempt - verdict.earlier - verdict.is_final):
             self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)
@@ -320,13 +316,12 @@ class TargetStatus:
 
 
 def has_instants(targets: Mapping[str, TargetStatus], name: str) -> bool:
-    """Whether the target of that name is checked at its own instants only: agents vote on it."""
+    """Return whether agents vote on a target, so that it is checked only at its own instants."""
     target = targets.get(name)
     return target is not None and target.quorum is not None
 
 
 def _result_of(status: Status) -> Result | None:
-    """The result that a status is for the state. None: it is none."""
     match status:
         case Status.UP | Status.DEGRADED:
             return Standing.UP

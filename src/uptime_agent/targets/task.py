@@ -1,4 +1,4 @@
-"""The one task of all jobs of the agent: check the target of that name."""
+"""The task of the agent's jobs: check a target."""
 
 from __future__ import annotations
 
@@ -19,22 +19,20 @@ from .report import Report, Skipped, report_of
 from .status import TargetStatus, fold, in_doubt
 
 Cause = Callable[[str, float], str | None]
-"""A call that returns the parent of a target that is down, or was since an instant in UTC seconds."""
+"""Returns the parent that is down, or was since an instant (UTC seconds)."""
 
 Asks = Callable[[str, float], Sequence[str]]
-"""A call that returns the parents of a target that were not checked since an instant in UTC seconds."""
+"""Returns the parents not checked since an instant (UTC seconds)."""
 
 Look = Callable[[str], Awaitable[str | None]]
-"""A call that finds out the status of a target's parents. Returns why it is unknown; None: it is known."""
+"""Reads the status of parents. Returns why it is unknown, or None."""
 
 TASK: Final = "check"
-"""The name of the task, and the tag of the agent's jobs."""
+"""The task, and the tag of the agent's jobs."""
 
 
 @frozen
 class _About:
-    """Objects that the runs of a task share, besides their targets."""
-
     clock: Clock
     gate: Gate
     maintenance: Maintenance
@@ -43,17 +41,15 @@ class _About:
     look: Look
 
 
-async def _see(_name: str) -> None:
-    """Do nothing: the parents of all targets are known here."""
+async def _see(_name: str) -> None: ...
 
 
 class CheckTask:
-    """The task: it finds a target's check by name, and makes a report for history of its result.
+    """The task: check a target by name, and report.
 
-    `recall`: awaited before a check, for the target's past. `gate`: None: we are online. `cause`, `asks`: the parents
-    that are down, or may be. `look`: awaited before these, if a target is down and its parents may be on other nodes.
-    `maintenance`: None: none. A check that ends within a window is not counted either. `poll`: for votes of nodes;
-    None: there are no other nodes.
+    `recall`: awaited first, for the target's past. `gate`: None if we are online. `look`: awaited before `cause` and
+    `asks`, if the target is down. `maintenance`: a check that ends in a window is not counted either. `poll`: for
+    votes; None if there are no other nodes.
     """
 
     def __init__(
@@ -78,7 +74,7 @@ class CheckTask:
         self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks, look)
 
     async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
-        """Check that target. None: it no longer exists."""
+        """Check a target. None: it no longer exists."""
         check = self._checks.get(name)
         if check is None:
             return None
@@ -92,7 +88,7 @@ class CheckTask:
         return await _checked(check, ending)
 
     async def vote(self, name: str) -> Report | Skipped | list[Subtask] | None:
-        """Check that target if our vote is asked for, and send it."""
+        """Check a target and vote, if asked."""
         target = self._targets.get(name)
         if (
             target is None
@@ -105,7 +101,7 @@ class CheckTask:
 
 
 async def _checked(check: TargetCheck | StepsRun, ending: _Reports) -> Report | Skipped | list[Subtask] | None:
-    """Check, and let `ending` report it, here or after its subtasks."""
+    """Check, and report, here or after the subtasks."""
     found = await check.run()
     if isinstance(found, CheckResult):
         return await ending.report([found])
@@ -113,8 +109,6 @@ async def _checked(check: TargetCheck | StepsRun, ending: _Reports) -> Report | 
 
 
 class _Began:
-    """A run that begins now."""
-
     def __init__(self, target: TargetStatus, about: _About) -> None:
         self._target = target
         self._about = about
@@ -123,31 +117,28 @@ class _Began:
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
     async def _doubt(self, results: Sequence[CheckResult]) -> str | None:
-        """Why these results say nothing: the run began too late, or failed while we are offline. None: they count."""
+        """Why results say nothing: the run was late, or failed offline."""
         if self._late is None and any(each.status is Status.DOWN for each in results):
             return await self._about.gate.why_offline(self._began)
         return self._late
 
 
 class _Ending(_Began):
-    """A run that begins now, and its report once its results are there."""
+    """A run, and its report."""
 
     def skipped(self) -> Skipped | None:
-        """The record of the run if there is maintenance now. None: there is none."""
         window = self._about.maintenance.window_at(self._target.name, self._about.clock.wall())
         return None if window is None else Skipped(window, self._target)
 
     async def report(self, results: Sequence[CheckResult]) -> Report | Skipped:
-        """Report these results."""
         doubt = await self._doubt(results)
         return self.skipped() or self._report(results, doubt or await self._look(results))
 
     async def counted(self, votes: Sequence[CheckResult]) -> Report | Skipped:
-        """Report what nodes have found. Each has said itself whether it was late, or offline."""
+        """Report votes. Each voter has said itself whether it was late, or offline."""
         return self.skipped() or self._report(votes, await self._look(votes))
 
     async def _look(self, results: Sequence[CheckResult]) -> str | None:
-        """Find out the parents' status, if that matters. Returns why it is unknown; None: it is known."""
         if any(each.status is Status.DOWN for each in results):
             return await self._about.look(self._target.name)
         return None
@@ -160,14 +151,13 @@ class _Ending(_Began):
 
 
 class _Voting(_Began):
-    """A run that begins now, and our vote once its results are there."""
+    """A run, and our vote."""
 
     def __init__(self, target: TargetStatus, about: _About, poll: Poll) -> None:
         super().__init__(target, about)
         self._poll = poll
 
     async def report(self, results: Sequence[CheckResult]) -> None:
-        """Vote with these results."""
         found, doubt = fold(results, self._target.need), await self._doubt(results)
         if doubt is not None:
             found = in_doubt(found, doubt)
@@ -175,14 +165,11 @@ class _Voting(_Began):
 
 
 class _Reports(Protocol):
-    """A run that takes its results."""
-
-    async def report(self, results: Sequence[CheckResult]) -> Report | Skipped | None:
-        """Make the record of them."""
+    async def report(self, results: Sequence[CheckResult]) -> Report | Skipped | None: ...
 
 
 class _Together:
-    """The results of all addresses of a target, wherever they lead. The last result makes the report."""
+    """Results of all addresses. The last result makes the report."""
 
     def __init__(self, ending: _Reports, count: int) -> None:
         self._ending = ending

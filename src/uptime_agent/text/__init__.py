@@ -1,8 +1,4 @@
-"""Text that comes from outside or goes to people: URLs, their secrets, and words for numbers, times and instants.
-
-Offers `Url` and its parser, `Redactor`, which masks secrets in everything shown or logged, `wording`, and the next
-starts of a schedule in words. Knows no target or check. Pure: any thread, as logging does.
-"""
+"""Text from outside or for people: URLs, their secrets, words for numbers and times. Pure: any thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction: secrets are kept out of everything that is shown or logged."""
+"""Keep secrets out of everything shown or logged."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .spelling import spelling
 from .url import MASK, Url
 
 _SHORTEST: Final = 3
-"""Characters. A shorter secret would mask half of every text, and protects nothing."""
+"""Characters. Masking shorter secrets would mask half of every text."""
 
 _LONGEST_LOGGED: Final = 20_000
-"""Characters of a message, and of a traceback."""
+"""Characters of a message or a traceback."""
 
 _SECRET_HEADER: Final = ("auth", "cookie", "key", "pass", "secret", "sess", "token")
 
 
 class Redactor:
-    """A redactor knows secrets and replaces them in texts."""
+    """Masks the secrets that it knows."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
@@ -30,14 +30,14 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these too from now on. Known secrets stay masked."""
+        """Add secrets."""
         self._known |= {each for each in secrets if len(each) >= _SHORTEST}
         self._as_given = sorted(self._known)
         spelt = {spelling(each).text for each in self._known}
         self._spellings = sorted(each for each in spelt if len(each) >= _SHORTEST)
 
     def clean(self, text: str) -> str:
-        """The text with each secret masked, in any spelling."""
+        """Mask each secret, in any spelling."""
         spans = [span for secret in self._as_given for span in _places(secret, text)]
         if self._spellings:
             found = spelling(text)
@@ -54,7 +54,6 @@ def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _masked(text: str, spans: list[tuple[int, int]]) -> str:
-    """Mask the text within these spans, joining overlapping ones."""
     parts: list[str] = []
     end = 0
     for start, stop in sorted(spans):
@@ -65,9 +64,9 @@ def _masked(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats log records without secrets, tracebacks included, and without anything that moves a cursor.
+    """Formats log records without secrets or control characters.
 
-    A record is one line; lines of a traceback follow it, and begin with blanks.
+    A record is one line; lines of its traceback begin with blanks.
     """
 
     def __init__(self, redactor: Redactor, fmt: str) -> None:
@@ -75,7 +74,7 @@ class RedactingFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record again, whatever another handler made of it: logging keeps that text."""
+        """Format a record without another handler's cached traceback."""
         record.exc_text = None
         return super().format(record)
 
@@ -84,11 +83,11 @@ class RedactingFormatter(logging.Formatter):
         return wording.harmless(self._shown(super().formatMessage(record)))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """Format a traceback on lines that cannot be mistaken for records."""
+        """Indent a traceback."""
         return _indented(self._shown(super().formatException(ei)))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
-        """Format a stack on lines that cannot be mistaken for records."""
+        """Indent a stack."""
         return _indented(self._shown(super().formatStack(stack_info)))
 
     def _shown(self, text: str) -> str:
@@ -101,7 +100,7 @@ def _indented(text: str) -> str:
 
 
 def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
-    """Secrets of a request: credentials, whole and in parts, and as they are sent."""
+    """Return a request's credentials, whole, in parts, and as sent."""
     found = set(url.secrets)
     for name, value in headers.items():
         if any(part in name.lower() for part in _SECRET_HEADER):
@@ -112,5 +111,5 @@ def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
 
 
 def basic_credentials(url: Url) -> str:
-    """User and password in HTTP's basic authentication."""
+    """Encode user and password for HTTP's basic authentication."""
     return b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode("ascii")

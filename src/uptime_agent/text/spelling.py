@@ -1,8 +1,7 @@
-r"""One spelling of a text, however it was quoted or escaped, with the original place of each letter.
+r"""One spelling of a text, however it was quoted or escaped.
 
-Servers and drivers repeat texts: in JSON or as Python writes them (\" and \u00e4), as in URLs (%2F) or HTML (&quot;),
-in small letters. So escapes are read until none is left, as they may be nested. Then quotes and backslashes are
-removed, and letters made small. Two texts that may mean the same look the same.
+Servers and drivers repeat texts in JSON, as Python writes them (\" and \u00e4), as in URLs (%2F) or HTML (&quot;), or
+in small letters. So nested escapes are read, quotes and backslashes removed, and letters made small.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ _ESCAPE: Final = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""Escapes, each of one letter."""
 
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _LEFT_OUT: Final = frozenset("\"'`\\")
 _MARKS: Final = _LEFT_OUT | frozenset("%&+")
-"""Letters without which a text has no escape."""
+"""A text without these letters has no escape."""
 
 
 @frozen
 class Spelling:
-    """A spelling. `starts` and `ends`: the original places of each letter of `text`."""
+    """A spelling. `starts` and `ends`: each letter's original places."""
 
     text: str
     starts: Sequence[int]
@@ -43,7 +41,7 @@ class Spelling:
 
 
 def spelling(given: str) -> Spelling:
-    """Spell a text in the one way."""
+    """Spell a text."""
     small = given.lower()
     if not (_MARKS & set(given)) and len(small) == len(given):  # as nearly all are
         return Spelling(small, range(len(given)), range(1, len(given) + 1))
@@ -59,7 +57,6 @@ def spelling(given: str) -> Spelling:
 
 
 def _read(text: str, places: list[int]) -> tuple[str, list[int], bool]:
-    """Read the escapes once, with the original place of each letter, and of its end."""
     letters: list[str] = []
     at: list[int] = []
     end = 0

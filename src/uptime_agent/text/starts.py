@@ -1,4 +1,4 @@
-"""The next starts of a schedule, and how they are printed."""
+"""The next starts of a schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import wording
 
 
 def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
-    """Lines about the next starts, each in the zone, in UTC and as a distance, then surprising ones."""
+    """Yield lines about the next starts, and the schedule's warnings."""
     zone = ZoneInfo(tz)
     coming = starts(schedule, now, count)
     for start in coming:
@@ -28,7 +28,7 @@ def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> It
 
 
 def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
-    """Find at most `count` starts after `now`."""
+    """Return at most `count` starts after `now`."""
     found: list[datetime] = []
     if isinstance(schedule, Every) and not schedule.jitter and (first := schedule.next(now)) is not None:
         with suppress(OverflowError):  # the calendar ends before

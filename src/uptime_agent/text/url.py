@@ -16,38 +16,36 @@ MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=?&#]*)=([^&#]*)")
-"""Pairs of a query. No key has a question mark: a row of these would be read again from each of them."""
+"""Pairs of a query. A key excludes question marks, or matching would take quadratic time."""
 
 _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
-"""A zone: RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are accepted."""
+"""RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are accepted."""
 
 _PLAIN: Final = re.compile(
     r"\A(?P<scheme>[a-z]++)://(?P<host>[a-z0-9.-]++)(?::(?P<port>[0-9]{1,5}))?(?P<path>/[A-Za-z0-9/._~-]*+)?"
 )
-"""A URL without credentials, query or fragment, with a host in small letters and nothing to be quoted."""
+"""A URL without credentials, query, fragment, or anything to quote."""
 
 _AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
 _LONGEST: Final = 8_000
-"""Characters of a URL, the number that RFC 9110 asks every server to accept."""
+"""Characters, which RFC 9110 asks every server to accept."""
 
 _LONGEST_AUTHORITY: Final = 500
-"""Characters of scheme, credentials and host, if not ASCII: normalizing them takes long."""
+"""Characters before the path, if not ASCII: normalizing takes long."""
 
 _LONGEST_HOST: Final = 255
 _LONGEST_SHOWN: Final = 255
-"""Characters of a text that advice repeats."""
 
 _IN_BRACKETS: Final = "an IPv6 address in brackets, as in http://[::1]:8080/"
 
 
 @frozen(repr=False)
 class Url:
-    """A parsed URL. `str` and `repr` show no credentials, and no query values that look like them.
+    """A parsed URL. `str` and `repr` hide credentials.
 
-    `host` is ASCII without brackets; `port` is 0 if the scheme has none; `target` is path and query as sent, "" if
-    there is none.
+    `host` is ASCII without brackets; `port` is 0 if the scheme has none; `target` is path and query as sent.
     """
 
     scheme: str
@@ -71,24 +69,24 @@ class Url:
 
     @property
     def seen_by_servers(self) -> Url:
-        """The URL without the zone of a link-local address, which only this machine knows."""
+        """The URL without a link-local zone, which only this machine knows."""
         return evolve(self, host=self.host.partition("%")[0]) if "%" in self.host else self
 
     @property
     def bracketed(self) -> str:
-        """The host as it stands in URLs."""
+        """The host as in URLs."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Secrets of the URL, in the spellings in which they may appear."""
+        """The URL's secrets in all spellings."""
         return _spellings([self.password, *_secret_values(self.target)])
 
 
 def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
-    """Read a URL. `ports`: the allowed schemes, each with its default port or None; 0: it has no ports.
+    """Read a URL. Raises ValueError with what was expected, without credentials.
 
-    Raises ValueError with what was expected, never with credentials.
+    `ports`: default ports by allowed scheme. None: no default; 0: no ports.
     """
     if len(text) > _LONGEST:
         raise ValueError(f"a URL of at most {_LONGEST:,} characters, not {len(text):,}")
@@ -96,7 +94,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def _read_plain(text: str, ports: Mapping[str, int | None]) -> Url | None:
-    """Read a URL of the usual form, in a third of the time. None: it may be another form, or invalid."""
+    """Read a usual URL in a third of the time."""
     found = _PLAIN.fullmatch(text)
     default = None if found is None else ports.get(found["scheme"])
     if found is None or not default:
@@ -138,12 +136,12 @@ def _read_any(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def masked(text: str) -> str:
-    """Mask the place of credentials, in text that may hold a URL."""
+    """Mask credentials in text that may hold a URL."""
     return _QUERY_VALUE.sub(_masked, _without_userinfo(text))
 
 
 def _without_userinfo(text: str) -> str:
-    """Mask user and password, in which a slash may stand for %2F: too much is better than too little."""
+    """Mask too much rather than too little: a slash may stand for %2F."""
     end = text.rfind("@")
     if end <= 0:  # there is none, or nothing before it, as in "@every 10s"
         return text
@@ -152,19 +150,19 @@ def _without_userinfo(text: str) -> str:
 
 
 def secrets_in(text: str) -> frozenset[str]:
-    """Secrets of a URL of any kind, in the spellings in which they may appear."""
+    """Return secrets of any URL in all spellings."""
     userinfo = _USERINFO.search(text)
     password = userinfo[0].rpartition("@")[0].removeprefix("//").partition(":")[2] if userinfo else None
     return _spellings([password, *_secret_values(text)])
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is an IP address, which needs no lookup."""
+    """Return whether a host needs no lookup."""
     return address_family(host) is not None
 
 
 def address_family(host: str) -> int | None:
-    """The version of an IP address, 4 or 6; None: it is a name."""
+    """Return 4 or 6; None for a name."""
     if len(host) > _LONGEST_HOST or not (":" in host or host[-1:].isdigit()):  # as no address is, and most names are
         return None
     return _family_of(host)
@@ -190,7 +188,7 @@ def _split(text: str) -> SplitResult:
 
 @lru_cache(maxsize=10_000)
 def host_name(text: str) -> str:
-    """The canonical form of a host's name or address. Raises ValueError with what was expected."""
+    """Return the canonical form. Raises ValueError with what was expected."""
     return _ascii_name(text) if address_family(text) is None else str(ip_address(text))
 
 
@@ -245,7 +243,7 @@ def _spellings(values: Iterable[str | None]) -> frozenset[str]:
 
 
 def sounds_secret(key: str) -> bool:
-    """Whether the value of such a key must be hidden."""
+    """Return whether such a key's value must be hidden."""
     return _SECRET_KEY.search(key) is not None
 
 

@@ -1,4 +1,4 @@
-"""The version of the installed distribution."""
+"""The version of the distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 @cache
 def our_version() -> str:
-    """The version of the distribution; "unknown" if it is not installed."""
+    """Return the version, or "unknown" if not installed."""
     try:
         return version("timerqueue")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Words for people: times, instants, numbers, and text from outside."""
+"""Words for people."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 LONGEST: Final = 300
-"""Characters of text from outside that are shown."""
+"""Characters of text from outside."""
 
 _SHOWN_AS_IS: Final = 10.0
 _HARMLESS_SPACE: Final = " "
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""Unicode categories that move a cursor, turn the direction of text or show nothing."""
+"""Unicode categories that move a cursor, turn text or show nothing."""
 
 
 def latency(seconds: float) -> str:
-    """Write a latency with three digits at most: "0.4 ms", "38 ms", "1.25 s"."""
+    """Write "0.4 ms", "38 ms", "1.25 s"."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     milliseconds = seconds * 1e3
@@ -25,12 +25,12 @@ def latency(seconds: float) -> str:
 
 
 def phases(measured: Mapping[str, float]) -> str:
-    """Write phases, each in milliseconds: "dns 0.4, connect 1.2"."""
+    """Write milliseconds: "dns 0.4, connect 1.2"."""
     return ", ".join(f"{name.replace('_', ' ')} {seconds * 1e3:.1f}" for name, seconds in measured.items())
 
 
 def span(seconds: float) -> str:
-    """Write a time in two whole units at most: "9s", "2m05s", "3h12m", "4d07h"."""
+    """Write at most two units: "9s", "2m05s", "3h12m", "4d07h"."""
     whole = max(int(seconds), 0)
     if whole < 60:  # noqa: PLR2004 - a minute
         return f"{whole}s"
@@ -43,18 +43,18 @@ def span(seconds: float) -> str:
 
 
 def stamp(epoch: float) -> str:
-    """Write UTC seconds since 1970 as ISO 8601 with milliseconds."""
+    """Write UTC seconds as ISO 8601 with milliseconds."""
     text = datetime.fromtimestamp(epoch, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def printable(text: str) -> str:
-    """Write a text on one line, cut to a length. What could move a cursor or turn a line around is escaped."""
+    """Cut a text, and make it `harmless`."""
     return harmless(text if len(text) <= LONGEST else text[: LONGEST - 3] + "...")
 
 
 def harmless(text: str) -> str:
-    """Write a text on one line in full length. What could move a cursor or turn a line around is escaped."""
+    """Escape characters that move a cursor, break or turn a line."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -64,12 +64,12 @@ def harmless(text: str) -> str:
 
 
 def least(number: int, *, is_exact: bool) -> str:
-    """Write a number, with "at least" if there may be more."""
+    """Write a number, with "at least" unless exact."""
     return f"{number:,}" if is_exact else f"at least {number:,}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """Write the first names, and whether there are more: "a, b, c, ..."."""
+    """Write the first names: "a, b, c, ..."."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 

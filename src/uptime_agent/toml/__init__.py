@@ -1,8 +1,4 @@
-"""TOML, read strictly: each value by a reader, each mistake with its line, within bounds.
-
-Offers `Section`, which takes the keys of a table and notes every problem, readers of single values, and lines of a
-text. Knows no key of the configuration. Pure: on the thread that reads a file, before anything runs.
-"""
+"""TOML read strictly: mistakes have lines, and texts have bounds. Pure: on the thread that reads a file."""
 
 from __future__ import annotations
 

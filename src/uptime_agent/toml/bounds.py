@@ -1,7 +1,7 @@
-"""Bounds of a TOML text: keys of very many parts, and very deep brackets, are refused.
+"""Refuse keys of very many parts, and very deep brackets.
 
-The time of Python's reader grows by the square of the one, and its stack ends at the other. It reads a text up to its
-first mistake. Up to there the tokens below are those of TOML. After it they may differ, but the text is refused anyway.
+The time of Python's reader is quadratic in key parts, and deep brackets exhaust its stack. It reads up to the first
+mistake; until there, these tokens are those of TOML.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ _TOKEN: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE | re.MULTILINE,
 )
-"""Tokens. Each takes everything that it has looked at, so a text is read once; an unfinished one extends to the end.
-Most lines of a configuration are one token: a key and a plain value.
-"""
+"""Tokens consume all that they look at, so matching is linear. Most lines are one token: a key and a plain value."""
 
 
 def over(text: str) -> tuple[int, str] | None:
-    """Find what exceeds the bounds: its line, 0 for the whole text, and its name. None: nothing does."""
+    """Return the line, 0 for all, and name of what exceeds the bounds; or None."""
     parts = depth = 0
     is_dotted = False
     for token in _TOKEN.finditer(text):

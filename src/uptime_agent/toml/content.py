@@ -1,4 +1,4 @@
-"""The content of a file that a configuration names, read without waiting."""
+"""Read a file without waiting."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
-    """Read a file, at most `most` bytes and one. Raises OSError, also for a named pipe or a device, which might wait.
+    """Read at most `most` bytes and one, so that longer files show.
 
-    Raises ValueError for an impossible name.
+    Raises OSError, also for pipes and devices, which might wait, and ValueError for an impossible name.
     """
     opened = os.open(file, os.O_RDONLY | _NO_WAIT | (0 if follows_links else _NO_LINK))
     with os.fdopen(opened, "rb") as stream:
@@ -24,7 +24,7 @@ def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
 
 
 def what_else(mode: int) -> str | None:
-    """Say what a file is by its mode, if it cannot be read to its end; None: it can."""
+    """Name a kind of file that cannot be read to its end; None for a regular file."""
     if stat.S_ISREG(mode):
         return None
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}

@@ -1,7 +1,6 @@
-"""Lines of a TOML text: where each key is, which tomllib does not tell.
+"""The line of each TOML key, which tomllib does not tell.
 
-A scanner, not a parser: tomllib has accepted the text, so it need only tell keys, headers and values apart. A path
-leads to a value through the parsed tables: ("check", 0, "headers", "Accept").
+A scanner, not a parser: tomllib has accepted the text. A path leads through tables: ("check", 0, "headers", "Accept").
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ _TRUTHS: Final = {"yes": "true", "on": "true", "true": "true", "no": "false", "o
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 _LONGEST_QUOTED: Final = 80
 _LONGEST_ADVISED: Final = 500
-"""Characters of a line that gets advice."""
+"""Characters of a line."""
 
 
 def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
-    """Say what is wrong in an invalid text, and on which line. A line that may hold a secret is not repeated."""
+    """Return the line and mistake of an invalid text. Possible secrets are not repeated."""
     message = str(error)
     place = _ERROR_PLACE.search(message)
     number = int(place[1]) if place and place[1] else text.count("\n") + 1
@@ -65,7 +64,7 @@ def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
 
 
 def long_number(text: str) -> tuple[int, str]:
-    """Say which line has a number of more digits than Python reads, and how many."""
+    """Return the line of a number with more digits than Python reads, and the error."""
     most = sys.get_int_max_str_digits()
     found = next((each for each in _NUMBER.finditer(text) if len(each[0].replace("_", "")) > most), None)
     line = text.count("\n", 0, found.start()) + 1 if found else 0
@@ -73,7 +72,7 @@ def long_number(text: str) -> tuple[int, str]:
 
 
 def _may_hold_a_secret(lines: list[str]) -> bool:
-    """Whether the last of these lines may hold a secret, itself or by its table. In doubt it may."""
+    """Whether the last line may hold a secret, itself or by its table. In doubt, it may."""
     last = lines[-1]
     table = next((at for at in range(len(lines) - 1, -1, -1) if _HEADER.fullmatch(lines[at])), 0)
     is_among_secrets = any(map(_OF_HEADERS.search, lines[table:])) or any(map(_goes_on, lines))
@@ -81,7 +80,7 @@ def _may_hold_a_secret(lines: list[str]) -> bool:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a text, or a table of headers, begins there and ends elsewhere."""
+    """Whether a text, or a table of headers, continues on the next line."""
     if '"""' in line or "'''" in line:
         return True
     *_, header = None, *_HEADERS.finditer(line, 0, max(line.rfind("="), 0))
@@ -94,7 +93,6 @@ def _quoted(line: str) -> str:
 
 
 def _advice(said: str, line: str) -> str:
-    """Advise what to write instead, for the usual mistakes."""
     if said.startswith("Cannot overwrite") and (given := _GIVEN_KEY.match(line)):
         return f" (the key {given[1]} stands there twice)"
     if said.startswith("Cannot declare") and line.strip().startswith("[check]"):
@@ -111,9 +109,9 @@ def _advice(said: str, line: str) -> str:
 
 
 class KeyLines(Mapping[Path, int]):
-    """The line, from 1, of every key and table header of a valid TOML text.
+    """The line, from 1, of every key and header of a valid text.
 
-    It is scanned when the first line is needed, never for a text without mistakes.
+    Scanned at the first use: only a text with mistakes needs it.
     """
 
     def __init__(self, text: str) -> None:
@@ -206,7 +204,7 @@ class _Scanner:
             index += 1
 
     def _next_item(self, end: str) -> bool:
-        """Go to the next item of a list. False: the list has ended, with its bracket."""
+        """Go to the next item of a list. False: past its end."""
         self._skip()
         if self._text[self._at] == ",":
             self._at += 1
@@ -217,7 +215,7 @@ class _Scanner:
         return False
 
     def _keys(self) -> tuple[str, ...]:
-        """Read a key; by tomllib itself if it has dots, quotes or escapes."""
+        """Read a key; by tomllib if it has dots, quotes or escapes."""
         text = self._take(_KEY)
         if _BARE_KEY.fullmatch(text):
             return (text,)
@@ -229,7 +227,7 @@ class _Scanner:
         return tuple(keys)
 
     def _resolved(self, keys: tuple[str, ...], line: int) -> Path:
-        """The path of a table whose name leads through arrays of tables: through the last element of each."""
+        """A table's path, through the last element of each array of tables."""
         path: Path = ()
         for key in keys:
             path = (*path, key)

@@ -1,4 +1,4 @@
-"""An option: a key of a check or a channel, with its meaning."""
+"""An option of a check or a channel."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ T = TypeVar("T")
 
 @frozen
 class Option(Generic[T]):
-    """A reader of a key, with the key's meaning. `default`: in the file's notation.
-
-    `is_required`: the options are refused without it.
-    """
+    """A key's reader and meaning. `default`: as written in a file."""
 
     read: Reader[T]
     meaning: str

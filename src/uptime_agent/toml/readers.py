@@ -1,7 +1,4 @@
-"""Readers of the values in a configuration.
-
-A reader turns a TOML value into what the agent needs, or says what it expected.
-"""
+"""Readers turn TOML values into what the agent needs, or say what they expected."""
 
 from __future__ import annotations
 
@@ -18,21 +15,21 @@ from ..text import harmless, masked
 
 T = TypeVar("T")
 Reader = Callable[[Any], T]
-"""A call that turns a TOML value into another. Raises Unfit."""
+"""Turns a TOML value into another. Raises Unfit."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,9}) ?([MG]i?B)")
 _UNITS: Final = {"MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
-"""A variable in a shell's notation, which is never replaced here."""
+"""A variable in a shell's notation, never replaced here."""
 
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
 _LONGEST_LABEL: Final = 512
-"""Characters of a name, the bound of the scheduler."""
+"""Characters, the scheduler's bound."""
 
 
 class Unfit(Exception):
-    """A value cannot be used. The text says what was `expected`, and what was found."""
+    """A value cannot be used. The text says what was expected and found."""
 
     def __init__(self, expected: str, found: object, *, is_secret: bool = False) -> None:
         super().__init__(f"expected {expected}, found {_HIDDEN if is_secret else shown(found)}")
@@ -40,7 +37,7 @@ class Unfit(Exception):
 
 
 class Unset(Unfit):
-    """An environment variable is not set. `purpose`: its use, as in " for the header Accept"."""
+    """An environment variable is not set. `purpose`: as in " for the header Accept"."""
 
     def __init__(self, variable: str, environment: Iterable[str], purpose: str = "") -> None:
         similar = get_close_matches(variable, environment, n=1, cutoff=0.75)
@@ -51,7 +48,7 @@ class Unset(Unfit):
 
 
 def shown(value: object) -> str:
-    """Name a value for people, without credentials."""
+    """Name a value without credentials."""
     match value:
         case str():
             text = masked(value)
@@ -71,14 +68,14 @@ def shown(value: object) -> str:
 
 
 def text(value: Any) -> str:
-    """Read text that is not empty."""
+    """Read a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise Unfit("text", value)
     return value
 
 
 def label(value: Any) -> str:
-    """Read a name for now and for history: all of it is visible."""
+    """Read a name, all of whose characters are visible."""
     found = text(value)
     if not found.isprintable():
         hidden = next(each for each in found if not each.isprintable())
@@ -89,14 +86,14 @@ def label(value: Any) -> str:
 
 
 def boolean(value: Any) -> bool:
-    """Read true or false, and neither 1 nor "yes"."""
+    """Read true or false, not 1 or "yes"."""
     if not isinstance(value, bool):
         raise Unfit("true or false", value)
     return value
 
 
 def seconds(value: Any) -> float:
-    """Read a duration above zero, in seconds."""
+    """Read a duration above zero."""
     try:
         if isinstance(value, (str, int, float)) and (found := duration(value).total_seconds()):
             return found
@@ -114,7 +111,7 @@ def megabytes(value: Any) -> int:
 
 
 def bounded(reader: Reader[T]) -> Reader[T | None]:
-    """Make a reader that also takes inf, for no bound, which is None."""
+    """Make a reader that also takes inf, which becomes None."""
 
     def read(value: Any) -> T | None:
         if isinstance(value, float) and value == math.inf:
@@ -135,7 +132,7 @@ def labels(value: Any) -> tuple[str, ...]:
 
 
 def whole(low: int, high: int, unit: str = "") -> Reader[int]:
-    """Make a reader of whole numbers between two others, both included. `unit`: as in "bytes"."""
+    """Make a reader of whole numbers from `low` to `high`."""
     counted = f"a whole number of {unit}" if unit else "a whole number"
 
     def read(value: Any) -> int:
@@ -147,7 +144,7 @@ def whole(low: int, high: int, unit: str = "") -> Reader[int]:
 
 
 def one_of(choices: Mapping[Any, T]) -> Reader[T]:
-    """Make a reader of some values, which returns what each stands for."""
+    """Make a reader of choices, which returns their meanings."""
 
     def read(value: Any) -> T:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value in choices:
@@ -158,6 +155,6 @@ def one_of(choices: Mapping[Any, T]) -> Reader[T]:
 
 
 def alternatives(values: Iterable[object]) -> str:
-    """Write values as in '"a", "b" or "c"'."""
+    """Write '"a", "b" or "c"'."""
     *most, last = (f'"{each}"' if isinstance(each, str) else str(each) for each in values)
     return f"{', '.join(most)} or {last}" if most else last

@@ -1,4 +1,4 @@
-"""Secrets of a configuration: in the file, or better in an environment variable or a file of their own."""
+"""Secrets: in the configuration, an environment variable, or a file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .content import content_of
 from .readers import VARIABLE, Reader, Unfit, Unset
 
 LARGEST: Final = 64 * 1024
-"""Bytes of a file that holds a secret."""
+"""Bytes of a secret's file."""
 
 
 class Secret(str):
-    """A text from a reference, which is never shown."""
+    """A text from a reference, never shown."""
 
     __slots__ = ()
 
@@ -23,10 +23,9 @@ class Secret(str):
 
 
 def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
-    """Make a reader of texts or of references, which give a Secret.
+    """Make a reader of texts, and of references, which become a `Secret`.
 
-    A reference is { env = "NAME" } or { file = "PATH" }. A path is relative to `folder`. One line break at the end of a
-    file does not count.
+    A reference is { env = "NAME" } or { file = "PATH" }, relative to `folder`. A final line break does not count.
     """
 
     def read(value: Any) -> str:
@@ -52,7 +51,7 @@ def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
 
 
 def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
-    """A TOML value without unset references, at any depth: `over` has bounded that."""
+    """Return a TOML value without unset references. `over` has bounded its depth."""
     match value:
         case dict():
             kept = {name: each for name, each in value.items() if not is_unset(each, environment)}
@@ -64,7 +63,7 @@ def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
 
 
 def is_unset(value: Any, environment: Mapping[str, str]) -> bool:
-    """Whether a value refers to an unset variable."""
+    """Return whether a value refers to an unset variable."""
     match value:
         case {"env": str(variable), **others} if not others:
             return variable not in environment
@@ -73,7 +72,7 @@ def is_unset(value: Any, environment: Mapping[str, str]) -> bool:
 
 
 def text_of_file(path: Path) -> str:
-    """Read the text of a file that holds a secret, without one line break at its end. Raises Unfit."""
+    """Read a secret from a file, without a final line break. Raises Unfit."""
     return _some(_content(path), f"the file {path.name}")
 
 

@@ -1,4 +1,4 @@
-"""Reading a table of the configuration key by key, and noting every problem."""
+"""Read a table key by key, and note every problem."""
 
 from __future__ import annotations
 
@@ -44,56 +44,56 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "skip_verify": ("verify", "did you mean verify = false?"),
     "follow_redirects": ("redirects", "did you mean 'redirects', which says how many?"),
 }
-"""Other programs' words for our keys: a key of the tables in which the answer is right, and the answer."""
+"""Other programs' words for our keys: our key, and advice."""
 
 _ALERTS: Final = 'tells people over channels: add a [[channel]], and where not all are to be told, notify = ["NAME"]'
 MISSING: Final[Mapping[str, str]] = dict.fromkeys(
     ("alert", "alerts", "alerting", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
 )
-"""Other programs' words for what this agent does in another way, and how."""
+"""Other programs' words for what this agent does differently."""
 
 
 _MOST_COMPARED: Final = 100
-"""Keys of a table to which each unknown one is compared. [limits] may have one for every host."""
+"""Keys compared to each unknown key: [limits] may have thousands."""
 
 _MOST_TOLD: Final = 100
 
 
 @frozen(order=True)
 class Problem:
-    """A problem and its line; 0: the file as a whole."""
+    """A problem and its line; 0: the whole file."""
 
     line: int
     text: str
 
     def at(self, file: str) -> str:
-        """Write the problem as in "uptime.toml:12: unknown key ..."."""
+        """Write "uptime.toml:12: unknown key ..."."""
         place = f"{harmless(file)}:{self.line}" if self.line else harmless(file)
         return f"{place}: {printable(self.text)}"
 
 
 class Enough(Exception):
-    """There are enough problems: reading stops."""
+    """Problems exceed their bound."""
 
 
 class Problems(list[Problem]):
-    """Noted problems, up to `most`. One more ends the reading, by Enough."""
+    """Problems, at most `most`."""
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()
         self._most = most
 
     def append(self, problem: Problem) -> None:
-        """Note a problem. Raises Enough."""
+        """Note a problem. Raises Enough if there are `most`."""
         if self._most is not None and len(self) >= self._most:
             raise Enough
         super().append(problem)
 
 
 class ConfigError(Exception):
-    """A configuration cannot be used. Its text has a line for every problem, and one more if there are very many.
+    """A configuration cannot be used. Its text has a line per problem.
 
-    `is_whole`: whether all of it was read, so that there are no others.
+    Not `is_whole`: reading stopped, so there may be more problems.
     """
 
     def __init__(self, file: str, problems: Iterable[Problem], *, is_whole: bool = True) -> None:
@@ -106,7 +106,7 @@ class ConfigError(Exception):
 
 @define(eq=False)
 class Section:
-    """A table, its name in problems, and the lines of its keys. Subsections share `problems`."""
+    """A table. Subsections share `problems`."""
 
     table: Mapping[str, Any]
     path: Path
@@ -117,19 +117,19 @@ class Section:
     _misfits: set[str] = field(factory=set)
 
     def has(self, key: str) -> bool:
-        """Whether the key is there."""
+        """Return whether the key exists."""
         return key in self.table
 
     def is_asked(self, key: str) -> bool:
-        """Whether the key was asked for."""
+        """Return whether the key was asked for."""
         return key in self._asked
 
     def is_misfit(self, key: str) -> bool:
-        """Whether the key is there with a wrong value, so that the default replaces it."""
+        """Return whether the default replaces a wrong value."""
         return key in self._misfits
 
     def has_any(self, keys: Mapping[str, None]) -> bool:
-        """Whether one of these keys is there; all of them are known from now on."""
+        """Return whether a key exists, and ask for all."""
         self._asked.update(keys)
         return not self.table.keys().isdisjoint(keys)
 
@@ -139,9 +139,9 @@ class Section:
         return self.table.keys() <= self._asked.keys()
 
     def take(self, key: str, reader: Reader[T], default: D, meaning: str = "") -> T | D:  # noqa: ARG002 - see below
-        """Take the value of a key, or the default if missing or wrong; a wrong value is a problem.
+        """Return a key's value, or the default if it is missing or wrong, which is a problem.
 
-        `meaning`: of the key, in the words of docs/configuration.md. Nothing else uses them.
+        `meaning`: documents the key, as in docs/configuration.md.
         """
         self._asked[key] = None
         if key not in self.table:
@@ -154,14 +154,14 @@ class Section:
             return default
 
     def require(self, key: str, reader: Reader[T], meaning: str = "") -> T | None:
-        """Take the value of a required key; None: it is missing or wrong, which is a problem."""
+        """Return a required key's value. None: missing or wrong, a problem."""
         if key not in self.table:
             self._asked[key] = None
             self.complain(f"the key '{key}' is missing")
         return self.take(key, reader, None, meaning)
 
     def section(self, key: str, meaning: str = "") -> Section:  # noqa: ARG002 - as for `take`
-        """Enter a table within this one; empty if it is missing or no table."""
+        """Enter a subtable, empty if missing or no table."""
         self._asked[key] = None
         table = self.table.get(key, {})
         if not isinstance(table, dict):
@@ -170,7 +170,7 @@ class Section:
         return Section(table, (*self.path, key), f"[{key}]", self.lines, self.problems)
 
     def end(self, also_known: Iterable[str] = ()) -> None:
-        """Note every key that was not asked for as a problem."""
+        """Note keys that were not asked for."""
         known = [*islice(self._asked, _MOST_COMPARED), *also_known]
         for key in self.table:
             if key not in self._asked:
@@ -178,26 +178,25 @@ class Section:
                 self._note(f"unknown key '{key}'{where}{suggestion(key, known)}", key)
 
     def complain(self, text: str, key: str | None = None) -> None:
-        """Note a problem with a key, or with the table as a whole."""
+        """Note a problem of a key, or the table."""
         self._note(f"{self.name}: {text}" if self.name else text, key)
 
     @property
     def line(self) -> int:
-        """The line on which the table begins."""
+        """The line where the table begins."""
         return self._line(self.path)
 
     def _note(self, text: str, key: str | None) -> None:
         self.problems.append(Problem(self._line(self.path if key is None else (*self.path, key)), text))
 
     def _line(self, path: Path) -> int:
-        """The line of a path, or of its parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each host of these keys in canonical form and as written. Invalid and repeated ones are problems."""
+    """Yield each host in canonical form, and as written. Notes invalid and repeated hosts."""
     seen: dict[str, str] = {}
     for name in names:
         key = prefix + name
@@ -213,7 +212,7 @@ def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterat
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    """Return ", did you mean 'interval'?", by other programs' words or by likeness; otherwise list the known keys."""
+    """Return ", did you mean 'interval'?", or the known keys."""
     choices = list(known)
     ours, advice = FOREIGN.get(key.lower(), ("", ""))
     if ours in choices:

@@ -1,8 +1,4 @@
-"""HTTP: a small server for requests from outside.
-
-Offers `Server`, which has one exchange on each connection and contains its errors; `Peers`, which decides who gives
-way; `Request` and `Answer`. Knows no meaning of a request. Lives on the event loop.
-"""
+"""A small HTTP server for requests from outside. On the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File descriptors of a server: the number of connections, and a spare one to refuse others with."""
+"""File descriptors of a server."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ except ImportError:  # where there are no such limits
 
 MOST_CONNECTIONS: Final = 100
 _SHARE: Final = 4
-"""A quarter of this process's descriptors is for incoming requests: checks need the others."""
+"""Requests get a quarter of the descriptors; checks need the others."""
 
 
 def most_connections() -> int:
-    """The most open connections, by this process's limit on descriptors."""
+    """Return the most open connections, by the limit on descriptors."""
     if resource is None:
         return MOST_CONNECTIONS
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -26,7 +26,7 @@ def most_connections() -> int:
 
 
 class Spare:
-    """A descriptor in reserve, for when no others are left."""
+    """A spare descriptor, to refuse a connection when none is left."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None
@@ -40,7 +40,7 @@ class Spare:
 
     @contextmanager
     def lent(self) -> Iterator[bool]:
-        """Let the body use it. False: it is gone."""
+        """Free the descriptor for the body. Yields whether there was one."""
         is_there = self._descriptor is not None
         self._give()
         try:

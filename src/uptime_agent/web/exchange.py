@@ -1,7 +1,7 @@
-"""One request and its answer over HTTP: what is read of it, its bounds, and how the connection is closed.
+"""One HTTP request and its answer, within bounds.
 
-A body is read to its end, though only its beginning is kept. A connection that is closed over unread bytes is reset,
-and its peer may never see the answer. What is too long is refused before it is sent, if the peer asks (100-continue).
+A body is read to its end: closing over unread bytes resets the connection, and the peer may not see the answer. With
+100-continue, a long body is refused unsent.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from attrs import frozen
 
 MOST_HEAD: Final = 16 * 1024
 MOST_BODY: Final = 16 * 1024
-"""Bytes of a body that are kept."""
+"""Bytes kept."""
 
 MOST_READ: Final = 16 * 1024 * 1024
-"""Bytes of a body that are read. Longer ones are refused."""
+"""Bytes of a body. Longer bodies are refused."""
 
 WITHIN: Final = 10.0
 """Seconds for a whole request."""
 
 LINGER: Final = 1.0
-"""Seconds for which bytes after an answer are read and dropped, so that the sender reads the answer."""
+"""Seconds to read on after an answer, so that the sender sees it."""
 
 LINGER_WITHOUT_PLACE: Final = 0.1
-"""Seconds for which bytes after an answer are read, if the connection had to give its place away."""
+"""The same, for a connection that gave way."""
 
 AGAIN_AFTER: Final = 5
-"""Seconds after which a sender that got 503 should send again."""
+"""Seconds to wait after 503."""
 
 _PIECE: Final = 64 * 1024
 _PIECE_OF_HEAD: Final = 2 * 1024
-"""A piece is read at once, however long. So the bound of a head needs small pieces."""
+"""Small, as a head may exceed its bound by one piece."""
 
 
 @frozen
@@ -66,12 +66,12 @@ class Refused(Exception):
 
 
 def send_again(why: str) -> Answer:
-    """Answer why a request was not served and must be sent again."""
+    """Answer why a request must be sent again."""
     return Answer(503, f"{why}: send it again", (("Retry-After", str(AGAIN_AFTER)),))
 
 
 async def read_request(stream: SocketStream) -> Request:
-    """Read one request to its end. Raises Refused, and EndOfStream or OSError if the peer has gone."""
+    """Read one request. Raises Refused, or EndOfStream or OSError if the peer has gone."""
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
     with anyio.move_on_after(WITHIN):
         try:
@@ -105,7 +105,6 @@ async def _read(stream: SocketStream, connection: h11.Connection) -> Request:
 
 
 async def _received(stream: SocketStream, most: int = _PIECE) -> bytes:
-    """Receive a piece; b"": the peer sends no more."""
     try:
         return await stream.receive(most)
     except anyio.EndOfStream:
@@ -113,7 +112,7 @@ async def _received(stream: SocketStream, most: int = _PIECE) -> bytes:
 
 
 def _lengths(request: h11.Request) -> Iterable[int]:
-    """The length of the body, if the request says it. h11 has checked that it is a number."""
+    """The body's stated length, which h11 has checked."""
     return (int(value) for name, value in request.headers if name == b"content-length")
 
 
@@ -123,13 +122,13 @@ def _refuse_long(length: int) -> None:
 
 
 async def send_answer(stream: SocketStream, answer: Answer, *, is_head: bool = False) -> None:
-    """Send the only answer of a connection. `is_head`: without a body."""
+    """Send the only answer. `is_head`: without a body."""
     await stream.send(bytes_of(answer, is_head=is_head))
     await stream.send_eof()
 
 
 async def linger(stream: SocketStream, seconds: float = LINGER) -> None:
-    """Read what still comes after an answer, for a moment and within bounds: closing at once might revoke it."""
+    """Read on for a moment: closing at once might revoke the answer."""
     with anyio.move_on_after(seconds):
         for _ in range(MOST_READ // _PIECE):
             if not await _received(stream):
@@ -137,7 +136,7 @@ async def linger(stream: SocketStream, seconds: float = LINGER) -> None:
 
 
 def bytes_of(answer: Answer, *, is_head: bool = False) -> bytes:
-    """The bytes of an answer."""
+    """Write an answer."""
     body = f"{answer.text}\n".encode()
     fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
     lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]

@@ -1,12 +1,11 @@
-"""Which peers may have a connection, and which connection gives way. Pure: it knows no sockets.
+"""Which peers may connect, and which connection gives way. Pure: knows no sockets.
 
-    one peer                                  half of the places
-    all strangers together                    three quarters of them
-    peers that are known                      all of them
+    one peer                  half of the places
+    all strangers             three quarters of them
+    known peers               all of them
 
-Where there is no room, an answered connection gives way, or the oldest whose request has not come yet. So a silent
-stranger with many connections keeps no other peer out. Possibly lost requests are counted, for each known peer: it is
-not called silent while it was turned away.
+Without room, an answered connection gives way, else the oldest without a request. So silent strangers keep no other
+peer out. Possibly lost requests are counted per known peer: a peer that was turned away is not called silent.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Final
 from attrs import define
 
 MOST_KNOWN: Final = 10_000
-"""Peers that are remembered. Beyond them the one silent for longest becomes a stranger."""
+"""Peers. Beyond them, the longest silent peer becomes a stranger."""
 
 _OF_ONE: Final = 0.5
 _OF_STRANGERS: Final = 0.75
@@ -27,10 +26,9 @@ _OF_STRANGERS: Final = 0.75
 
 @define(eq=False)
 class Place:
-    """The place of one connection. `leave`: called if it must give way.
+    """A connection's place. `leave` is called if it must give way.
 
-    `is_heard`: its whole request has come, so it keeps the place until the answer. `is_answered`: it is only being
-    closed.
+    `is_heard`: its request has come, so it stays until the answer. `is_answered`: it is closing.
     """
 
     peer: str
@@ -40,7 +38,7 @@ class Place:
 
 
 class Peers:
-    """The open connections, at most `most`, and the known peers."""
+    """At most `most` connections, and the known peers."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -48,17 +46,17 @@ class Peers:
         self._known: OrderedDict[str, int] = OrderedDict()
         """How often each was turned away."""
         self._strangers = 0
-        """How often strangers were."""
+        """How often strangers were turned away."""
         self._deaf = 0
-        """How often no connection could be accepted at all."""
+        """How often no connection could be accepted."""
         self.lost = 0
-        """Connections that were closed, or never accepted, and may have brought a request."""
+        """Connections that may have brought a request, but were closed or never accepted."""
 
     def __len__(self) -> int:
         return len(self._places)
 
     def enter(self, peer: str, leave: Callable[[], object]) -> Place | None:
-        """Take a place for a connection of that peer. None: it has no room."""
+        """Take a place. None: no room."""
         crowd = self._crowd(peer)
         if crowd is not None:
             done = next((each for each in crowd if each.is_answered), None)
@@ -75,11 +73,11 @@ class Peers:
         return place
 
     def left(self, place: Place) -> None:
-        """Give a place back. Giving it back again changes nothing."""
+        """Give a place back. Idempotent."""
         self._places.pop(place, None)
 
     def _crowd(self, peer: str) -> Iterable[Place] | None:
-        """The connections of which one must give way to a new one of that peer, oldest first. None: there is room."""
+        """The connections of which one must give way, oldest first. None: there is room."""
         same = [each for each in self._places if each.peer == peer]
         if len(same) >= self._most * _OF_ONE:
             return same
@@ -93,14 +91,14 @@ class Peers:
     # -- what was not heard --------------------------------------------------------------------------------------------
 
     def know(self, peer: str) -> None:
-        """Note that this peer has sent something of ours, such as a signal of our target."""
+        """Note that a peer sent something valid, such as a target's signal."""
         self._known.setdefault(peer, 0)
         self._known.move_to_end(peer)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
 
     def turned_away(self, peer: str) -> None:
-        """Note that a connection of that peer was closed before its request was read."""
+        """Count a connection closed before its request was read."""
         self.lost += 1
         if peer in self._known:
             self._known[peer] += 1
@@ -108,17 +106,17 @@ class Peers:
             self._strangers += 1
 
     def deaf(self) -> None:
-        """Note that a connection of an unknown peer could not be accepted."""
+        """Count a connection that could not be accepted."""
         self.lost += 1
         self._deaf += 1
 
     def missed(self, peer: str | None) -> int:
-        """Count requests of that peer that may have been lost. None: the peer is unknown."""
+        """Return how many requests of a peer may be lost. None: a stranger."""
         return self._deaf + self._known.get(peer or "", self._strangers)
 
 
 def peer_of(address: str) -> str:
-    """The peer of an address. The owner of an IPv6 address has the whole /64."""
+    """Return an address's peer: for IPv6 the /64, which has one owner."""
     found = ip_address(address.partition("%")[0])
     if not isinstance(found, IPv6Address):
         return str(found)

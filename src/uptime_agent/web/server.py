@@ -1,7 +1,4 @@
-"""A server of HTTP: one request on each connection, one answer, and a boundary around both.
-
-Any error of a connection ends its own exchange and nothing else.
-"""
+"""An HTTP server: one request and answer per connection, whose errors end only that."""
 
 from __future__ import annotations
 
@@ -36,23 +33,23 @@ logger = getLogger(__name__)
 
 BACKLOG: Final = 1_024
 PAUSE: Final = 0.1
-"""Seconds until connections are accepted again after one could not even be refused."""
+"""Seconds without accepting, when refusing failed too."""
 
 QUIET: Final = 300.0
-"""Seconds without a trouble after which it is told again."""
+"""Seconds after which a trouble that returns is told again."""
 
 NO_ROOM: Final = send_again("too many connections are open here")
 
 Serve = Callable[[Request, str], Awaitable[Answer]]
-"""Answers a request of a peer."""
+"""Answers a peer's request."""
 
 
 class NotListening(Exception):
-    """Nothing can come in there. The text says why."""
+    """Listening failed. The text says why."""
 
 
 def listen(host: str, port: int, what: str = "requests") -> socket.socket:
-    """Listen at an address of this machine. `what` comes in there, for an error. Raises NotListening."""
+    """Listen at an address. `what`: a word for errors. Raises NotListening."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -64,8 +61,9 @@ def listen(host: str, port: int, what: str = "requests") -> socket.socket:
 
 
 class Server:
-    """A server on one port. `answer` is awaited with each request, and may raise any error. `say` is told when requests
-    may be lost. `what` and `port`: words for people, for these requests and for the port.
+    """A server on one port. `answer` may raise any error.
+
+    `say` is told when requests may be lost. `what`, `port`: words for messages.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class Server:
         self._what = what
         self._port = port
         self._told: dict[str, float] = {}
-        """When each trouble last came, by the clock that is never set."""
+        """When each trouble last came, by the monotonic clock."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until cancelled."""
@@ -105,7 +103,7 @@ class Server:
                         group.start_soon(self._attend, accepted, place, scope)
 
     def _accept(self, listener: socket.socket) -> socket.socket | OSError | None:
-        """Accept a connection: it, or why none can be accepted. None: it is gone already."""
+        """Accept a connection. Returns why not; None: it is gone already."""
         try:
             connection, _ = listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
@@ -116,7 +114,7 @@ class Server:
         return connection
 
     async def _without_descriptors(self, listener: socket.socket, spare: Spare, why: OSError) -> None:
-        """Refuse a connection with the spare descriptor, or wait a moment if even that is gone."""
+        """Refuse a connection with the spare descriptor, or pause."""
         self._peers.deaf()
         self._tell(f"{self._what} cannot be accepted", why.strerror or str(why))
         with spare.lent() as is_there:
@@ -127,7 +125,6 @@ class Server:
         await self._clock.sleep(PAUSE)
 
     def _admit(self, connection: socket.socket, scope: anyio.CancelScope) -> Place | None:
-        """Find a place for a connection. None: there was none, and it was refused."""
         try:
             peer = peer_of(connection.getpeername()[0])
         except OSError:  # it has gone already
@@ -142,7 +139,7 @@ class Server:
         return place
 
     async def _attend(self, connection: socket.socket, place: Place, scope: anyio.CancelScope) -> None:
-        """Have one exchange. This is the boundary: no error in it goes any further."""
+        """Have one exchange. No error leaves it."""
         try:
             with connection:
                 async with await _opened(connection) as stream:
@@ -178,14 +175,13 @@ class Server:
             self._say(f"{what}, and their senders are told to send them again: {why}")
 
     def _is_news(self, trouble: str) -> bool:
-        """Whether a trouble must be told: it was absent for a while."""
         now = self._clock.monotonic()
         before, self._told[trouble] = self._told.get(trouble), now
         return before is None or now - before > QUIET
 
 
 async def _opened(connection: socket.socket) -> SocketStream:
-    """Make a stream of an accepted connection. Raises BrokenResourceError if its peer has gone."""
+    """Make a stream. Raises BrokenResourceError if the peer has gone."""
     try:
         return await SocketStream.from_socket(connection)
     except ValueError as exc:
@@ -193,7 +189,7 @@ async def _opened(connection: socket.socket) -> SocketStream:
 
 
 def _refuse(connection: socket.socket) -> None:
-    """Tell a connection, without waiting, that there is no room. Its bytes are read, or it would be reset."""
+    """Say that there is no room, without waiting. Unread bytes would reset the connection."""
     with connection, suppress(OSError):
         with suppress(BlockingIOError):
             connection.recv(MOST_HEAD)
