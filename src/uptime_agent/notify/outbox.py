@@ -5,7 +5,7 @@
               REMINDER 1, due when its time has come
     Closed -> the reminder goes; RESOLVED is due once TRIGGER is settled
 
-All this is in the transaction of the check's end: a crash leaves both or neither. *Settled*: its channel took it, it
+All this is in the transaction of the check's end: a crash leaves both or neither. A settled message was taken or has
 expired, or its channel is gone. Lives on the loop.
 """
 

@@ -1,8 +1,6 @@
-"""PostgreSQL fleets: the probes of servers and databases, their schedules, samples and stores.
+"""PostgreSQL fleets: probes of servers and databases, and their stores.
 
-Offers `Fleet` and its `PostgresTarget`s, the `CATALOGUE` of probes, and metric stores. Knows no configuration,
-notification or display. Queries run on the event loop, storage on a thread of its own. First use imports psycopg, so
-that the agent runs without it.
+Queries run on the event loop, storage on its own thread. First use imports psycopg.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The cost budget of a target: our queries' share of the server's time, and how probes are slowed for it.
+"""A target's cost budget: probes are slowed to a share of the server's time.
 
-Cost is counted by probe, in windows of a minute. After a window over the budget, intervals are doubled, the costliest
-probe first, up to sixteen times, until the rest fits. After a window below half of the budget, the cheapest probe gets
-one step back. A stretched probe keeps its grid: it runs at each second, fourth, ... tick, and records the others as
-skipped. Whether a server answers is always asked.
+Costs count in windows of a minute. Above budget, intervals double, the costliest probe first, until the rest fits.
+Below half, the cheapest gets one step back. A stretched probe keeps its grid, and records the other ticks as skipped.
 """
 
 from __future__ import annotations
@@ -14,32 +12,32 @@ from typing import Final
 from attrs import define, field
 
 WINDOW: Final = 60.0
-"""Seconds for which costs are added up."""
+"""Seconds."""
 MOST: Final = 16
-"""The most by which an interval is stretched."""
+"""The largest factor of an interval."""
 NEVER: Final = frozenset({"connectivity", "node_role"})
 """Probes that are never stretched."""
 
 
 @define(eq=False)
 class Budget:
-    """The budget of one target, a `share` of one core. Times are monotonic seconds, passed in; costs are seconds."""
+    """`share`: of one core. Costs and monotonic times are in seconds."""
 
     share: float
     load: float = 0.0
-    """The share that the last whole window took."""
+    """The last whole window's share."""
     factors: dict[str, int] = field(factory=dict)
-    """The factors of stretched probes."""
+    """Of stretched probes."""
     _costs: dict[str, float] = field(factory=dict)
     _began: float | None = None
 
     def spend(self, probe: str, cost: float, now: float) -> None:
-        """Count what a probe has cost the server."""
+        """Count a probe's cost."""
         self._turn(now)
         self._costs[probe] = self._costs.get(probe, 0.0) + cost
 
     def admits(self, probe: str, due: float, every: float) -> bool:
-        """Whether a probe takes part in the tick due at `due`, UTC seconds."""
+        """Whether a probe runs at the tick `due`, UTC seconds."""
         factor = self.factors.get(probe, 1)
         return factor == 1 or int(due / every + 0.5) % factor == 0
 

@@ -1,4 +1,4 @@
-"""Bursts: findings on a server that call for a closer look."""
+"""Bursts: findings that call for a closer look."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 from .contract import Probe, Row, Rows
 
 CLOSE: Final = ("activity", "blocking")
-"""Probes that run every second during a burst."""
+"""Probes that run every second in a burst."""
 EVERY: Final = 1.0
 LASTS: Final = 60.0
 BLOCKED: Final = 5.0
-"""Seconds that a session waits for a lock."""
+"""Seconds of waiting for a lock."""
 FULL: Final = 0.9
-"""Share of the connections in use."""
+"""Share of connections in use."""
 
 
 def calls_for_burst(probe: Probe, rows: Rows) -> str | None:
-    """Return what in a probe's rows calls for a burst; None: nothing."""
+    """Return why these rows call for a burst, if they do."""
     names = [column.name for column in probe.columns]
     if probe.name == "blocking" and "waited" in names:
         waited = max((_number(row, names.index("waited")) for row in rows), default=0.0)

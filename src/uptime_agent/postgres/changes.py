@@ -1,4 +1,4 @@
-"""Changes between two plans, as a value. Pure."""
+"""Changes between two plans. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ K = TypeVar("K")
 
 @frozen
 class Changes(Generic[K]):
-    """Changes of a plan by key: added, changed and removed. Unchanged keys are in none of them."""
+    """Changed keys of a plan."""
 
     added: tuple[K, ...] = ()
     changed: tuple[K, ...] = ()
@@ -23,7 +23,7 @@ class Changes(Generic[K]):
 
 
 def compared(before: Mapping[K, object], after: Mapping[K, object]) -> Changes[K]:
-    """Return the changes from `before` to `after`; equal values are unchanged."""
+    """Return the changes; equal values are unchanged."""
     return Changes(
         added=tuple(key for key in after if key not in before),
         changed=tuple(key for key, value in after.items() if key in before and before[key] != value),

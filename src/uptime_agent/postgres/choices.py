@@ -1,8 +1,7 @@
-"""Choices: what a scope says of a probe, and which scope decides. Pure.
+"""Choices: what each scope says of a probe, and which decides. Pure.
 
-Scopes are nested: a server in a cluster, in a group, in everything, and around all of them the probe's own defaults.
-Each value comes from the innermost scope that sets it. Nothing is copied between scopes, so a change of an outer scope
-reaches every server that sets no value itself.
+Scopes nest: server, cluster, group, everything, the probe's defaults. The innermost that sets a value decides. Nothing
+is copied: a change of an outer scope reaches all inside.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from attrs import evolve, field, fields, frozen
 from .contract import Probe
 
 BUILT_IN: Final = "built-in"
-"""The outermost scope: the probe's own values."""
+"""The probe's own values."""
 
 
 @frozen
 class Choice:
-    """The wishes of one scope for one probe; None: unset. `every`, `timeout`, `retention`: seconds."""
+    """One scope's wishes for a probe, in seconds; None: unset."""
 
     is_enabled: bool | None = None
     every: float | None = None
@@ -38,7 +37,7 @@ class Layer:
 
 @frozen
 class Origin:
-    """A value of a probe on a target, and its scope."""
+    """A value and its scope."""
 
     value: Any
     scope: str
@@ -48,10 +47,7 @@ KEYS: Final = tuple(each.name for each in fields(Choice))
 
 
 def origins(probe: Probe, layers: Iterable[Layer], retention: float | None = None) -> dict[str, Origin]:
-    """Return each value of a probe with its scope. `layers`: innermost first.
-
-    `retention`: seconds, if no scope sets them.
-    """
+    """Return each value of a probe with its scope, innermost first. `retention`: default, in seconds."""
     known = list(layers)
     built_in = Choice(probe.is_enabled, probe.every, probe.timeout, retention)
     return {key: next(_said(key, probe.name, known), Origin(getattr(built_in, key), BUILT_IN)) for key in KEYS}
@@ -66,7 +62,7 @@ def _said(key: str, probe: str, layers: Iterable[Layer]) -> Iterator[Origin]:
 
 @frozen
 class Plan:
-    """How one probe runs on one target: the probe with its timeout there, the interval in seconds, on or off."""
+    """How a probe runs on a target. `every`: seconds."""
 
     probe: Probe
     is_enabled: bool
@@ -74,7 +70,7 @@ class Plan:
 
 
 def planned(probe: Probe, layers: Iterable[Layer]) -> Plan:
-    """Return how a probe runs within these scopes, innermost first."""
+    """Return how a probe runs; innermost layer first."""
     found = origins(probe, layers)
     timeout = found["timeout"].value
     fitted = probe if timeout == probe.timeout else evolve(probe, timeout=timeout)

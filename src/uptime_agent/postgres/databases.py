@@ -1,4 +1,4 @@
-"""Databases of a target to which we may connect; listed when needed, at most once a minute."""
+"""A target's databases to which we may connect, listed at most once a minute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .target import PostgresTarget
 logger = getLogger(__name__)
 
 AGAIN_AFTER: Final = 60.0
-"""Seconds for which a list is valid."""
+"""Seconds."""
 
 LISTING: Final = Probe(
     name="databases",
@@ -37,7 +37,7 @@ LISTING: Final = Probe(
 
 
 class Databases:
-    """The databases of a target to be probed. Our own, which has an open connection, comes first."""
+    """A target's databases. Our own comes first."""
 
     def __init__(self, target: PostgresTarget, reach: Reach, clock: Clock) -> None:
         self.known: tuple[str, ...] = ()
@@ -50,13 +50,13 @@ class Databases:
         self._failed: Result | None = None
 
     def follow(self, target: PostgresTarget) -> None:
-        """Choose by this target's settings from now on. The next call lists again."""
+        """Use this target's settings. New ones make the next call list again."""
         if target.patterns != self._target.patterns:
             self._at = None
         self._target = target
 
     async def all(self) -> Sequence[str] | Result:
-        """Return their names, at most AGAIN_AFTER seconds old; or why they are unknown."""
+        """Return their names, or why they are unknown."""
         now = self._clock.monotonic()
         if self._at is not None and now - self._at < AGAIN_AFTER:
             return self.known
@@ -64,7 +64,6 @@ class Databases:
         return self.known if self._failed is None else self._failed
 
     def _asked(self, now: float) -> anyio.Event:
-        """Ask, unless a task does; return the event of the answer."""
         if self._asking is not None:
             return self._asking
         asking = self._asking = anyio.Event()

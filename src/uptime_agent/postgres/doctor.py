@@ -1,4 +1,4 @@
-"""The doctor: each probe runs once on a target, and the result says which work and what the others lack."""
+"""The doctor: runs each probe once, and says what it lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAVE_WITHIN: Final = 5.0
 
 @frozen
 class Diagnosis:
-    """A probe on a target: whether it works, and in words how well, or what is missing."""
+    """Whether a probe works on a target, and what is missing."""
 
     probe: str
     is_well: bool
@@ -33,7 +33,7 @@ class Diagnosis:
 
 
 async def examine(target: PostgresTarget, probes: Iterable[Probe], resolver: Resolver, clock: Clock) -> list[Diagnosis]:
-    """Run each probe once, in sequence: on the server, or in the first of its databases."""
+    """Run each probe once, on the server or its first database."""
     async with anyio.create_task_group() as group:
         connections = Connections(Dialler(target.server, resolver, clock), target.limit, group.start_soon, clock)
         reach = Reach(connections, Breaker(), group.start_soon, clock)
@@ -79,7 +79,6 @@ def _lacks(probe: Probe, result: Result) -> str:
 
 
 async def _is_off(target: PostgresTarget, reach: Reach, probe: Probe, where: str | None, clock: Clock) -> str:
-    """Return words about the setting that a probe needs; "" if it is on, or if it needs none."""
     if probe.setting is None:
         return ""
     sql = f"/* timerqueue:doctor */ SELECT current_setting('{probe.setting}', true)"

@@ -1,4 +1,4 @@
-"""The fleet: a job for each (probe, target), and an outcome for each (probe, target, database) that was due."""
+"""The fleet: a job for each (probe, target), and an outcome for each due database."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ logger = getLogger(__name__)
 
 FLUSH_WITHIN: Final = 5.0
 LOOK_UP_WITHIN: Final = 2.0
-"""Seconds to look up all addresses before the first connections, which then begin in any case."""
+"""Seconds to look up all addresses, before the first connections."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @frozen
 class Due:
-    """A probe that is due on a target: `at`, UTC seconds, begun `lateness` seconds later."""
+    """A due probe: `at`, UTC seconds, begun `lateness` seconds later."""
 
     member: Member
     probe: Probe
@@ -49,9 +49,9 @@ class Due:
 
 
 class Fleet:
-    """All targets with their probes. Use `async with fleet.running():` around the run of its scheduler.
+    """All targets with their probes. Use `async with fleet.running():` around its scheduler's run.
 
-    `is_once`: that is `run_once`, for which all jobs must exist when the body begins.
+    `is_once`: all jobs exist before the body begins.
     """
 
     def __init__(
@@ -74,18 +74,18 @@ class Fleet:
         self._around = Around(resolver, self._spawn, clock)
         self._recorder = Recorder(store, spool, clock)
         self.report: Drained | None = None
-        """The result for metrics that were still unstored at the end; None: not ended, or not in time."""
+        """What became of unstored metrics. None: not ended in time."""
         self._group: TaskGroup | None = None
         self._jobs = Jobs(scheduler, clock, probes, self._lasts)
         self._left: list[Member] = []
-        """Removed targets whose connections the server has not released yet."""
+        """Removed targets with unreleased connections."""
         self.follow(targets)
         scheduler.register(TASK, self.run)
         scheduler.listen(self._missed, RunMissed)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Add the jobs, and run their connections and the store's thread until the body ends."""
+        """Run jobs, connections and the store's thread."""
         self._recorder.start()
         try:
             async with anyio.create_task_group() as group:
@@ -109,17 +109,15 @@ class Fleet:
                 logger.warning("the metric store did not end; in memory were %d records", self._recorder.waiting)
 
     def _close(self) -> list[Reach]:
-        """Close all connections, also after an error; return the servers to wait for."""
         ways = [member.reach for member in (*self.members.values(), *self._left)]
         for reach in ways:
             reach.close()
         return ways
 
     def follow(self, targets: Sequence[PostgresTarget]) -> Changes[str]:
-        """Probe these targets and no others. Unchanged ones are not touched.
+        """Probe these targets and no others. Return the changes by target.
 
-        A removed or disabled probe stops at once, on the server too, and its connections close meanwhile. A changed
-        interval keeps its phase. Returns the changes by target.
+        A removed or disabled probe stops at once, on the server too. A changed interval keeps its phase.
         """
         wanted = {target.name: target for target in targets if target.is_enabled}
         changes = compared({name: member.target for name, member in self.members.items()}, wanted)
@@ -140,7 +138,7 @@ class Fleet:
         return changes
 
     async def _begin(self, new: Sequence[tuple[str, str]]) -> None:
-        """Add jobs once shared addresses are known, so that no first connection exceeds a limit."""
+        """Add jobs once addresses are known: no first connection exceeds a shared limit."""
         if len(self.members) > 1:
             with anyio.move_on_after(LOOK_UP_WITHIN):
                 async with anyio.create_task_group() as group:
@@ -151,13 +149,12 @@ class Fleet:
         await self._jobs.begin(new)
 
     def _leave(self, member: Member) -> None:
-        """Ask it nothing more. Its connections end when the server releases them, which is not awaited."""
         self._left = [each for each in self._left if not each.reach.is_idle]
         self._left.append(member)
         member.reach.close()
 
     async def run(self, target: str, probe: str) -> None:
-        """Run a probe on all databases of a target. Each outcome goes to the recorder at once."""
+        """Run a probe on a target's databases; record each outcome at once."""
         pair = self._jobs.pairs[target, probe]
         member, found = pair.member, pair.plan.probe
         at = current_run().due.timestamp()
@@ -201,7 +198,7 @@ class Fleet:
             due.member.reach.give_up(requests)
 
     async def _databases(self, due: Due) -> Sequence[str] | Result:
-        """Return the databases of a target, or why they cannot be asked. A cancelled call leaves records too."""
+        """A cancelled call leaves records, too."""
         try:
             return await due.member.databases.all()
         except BaseException:
@@ -209,7 +206,7 @@ class Fleet:
             raise
 
     def _record_unasked(self, due: Due, result: Result) -> None:
-        """Record a probe that was not run: one outcome for each known database."""
+        """Record an outcome for each known database."""
         known = due.member.databases.known if due.probe.scope is Scope.DATABASE else ()
         for database in known or (None,):
             self._record(due, database, result)
@@ -245,17 +242,13 @@ class Fleet:
         due.member.tell(outcome)
 
     def _identified(self, member: Member, identity: Row, found_by: ProbeOutcome) -> None:
-        """Store which server this is, and find the targets that share its limit."""
         sample = Sample(IDENTITY, member.target.name, None, found_by.due, (identity,))
         self._recorder.add(sample, evolve(found_by, probe=IDENTITY.name, rows=1, cost=0.0))
         if member.identify(identity):
             self._share(member)
 
     def _share(self, member: Member) -> None:
-        """Have targets that are one server share one limit: by address, or by the server's identity.
-
-        Leaving targets take part: the server still counts them.
-        """
+        """Have targets that are one server share one limit. The server counts leaving ones, too."""
         connections = member.reach.connections
         others = [each for each in (*self.members.values(), *self._left) if each is not member]
         same = [each.reach.connections for each in others if each.is_same_as(member)]
@@ -277,7 +270,6 @@ class Fleet:
         return Result(kind=OutcomeKind.SKIPPED, reason=reason)
 
     def _begin_burst(self, member: Member, reason: str, now: float) -> None:
-        """Look closely for a minute from now, if the budget allows it."""
         if member.budget.load > member.budget.share:
             return
         member.burst_until = now + burst.LASTS
@@ -289,7 +281,6 @@ class Fleet:
                 logger.warning("%s: %s every second for a minute: %s", member.target.name, probe, reason)
 
     def _end_burst(self, member: Member) -> None:
-        """Restore the schedules of a burst's probes, with their phases."""
         for probe, schedule in member.usual.items():
             job = self._jobs.of(member.target.name, probe)
             if job is not None:
@@ -316,7 +307,6 @@ class Fleet:
         return answers[0]
 
     def _missed(self, event: RunMissed) -> None:
-        """Record ticks without a run: one outcome for each known database."""
         pair = self._jobs.pair_of(event.job_id)
         if pair is not None:
             self._record_missed(pair.member, pair.plan.probe, event)

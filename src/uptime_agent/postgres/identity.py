@@ -1,7 +1,7 @@
-"""Identities of servers: which server, since when it runs, and what a change means for its counters. Pure.
+"""Identities of servers: which server, and since when it runs. Pure.
 
-The probe `node_role` finds them. A snapshot is kept as the probe `identity`, stored on change: its samples are
-restarts, failovers and upgrades. Counters begin again on a restarted or another server; no rate spans that.
+`node_role` finds them. Stored on change, `identity` samples are restarts, failovers and upgrades. No rate spans a
+restart.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ IDENTITY: Final = Probe(
 )
 _NAMES: Final = tuple(column.name for column in IDENTITY.columns)
 _BEGIN_ANEW: Final = ("system_identifier", "started")
-"""Columns whose change resets a server's counters."""
+"""A change of these resets counters."""
 
 
 def identity_of(probe: Probe, rows: Rows) -> Row | None:
-    """Return the row of IDENTITY in a probe's rows; None: another probe."""
+    """Return a row of IDENTITY; None: another probe."""
     if probe.name != SOURCE or not rows:  # as with nearly every outcome
         return None
     names = [column.name for column in probe.columns]
@@ -45,7 +45,7 @@ def identity_of(probe: Probe, rows: Rows) -> Row | None:
 
 
 def key_of(identity: Row) -> Key | None:
-    """Return a key that only one server has, whatever its name; None: unknown.
+    """Return a key of one server; None: unknown.
 
     A standby has its primary's system identifier, but no two servers start in the same microsecond.
     """
@@ -55,7 +55,7 @@ def key_of(identity: Row) -> Key | None:
 
 
 def changes(before: Row | None, after: Row) -> Iterator[str]:
-    """Say what happened to a server between two samples; nothing at the first."""
+    """Say what happened to a server between two samples."""
     if before is None or before == after:
         return
     old, new = (dict(zip(_NAMES, row, strict=True)) for row in (before, after))
@@ -72,10 +72,9 @@ def changes(before: Row | None, after: Row) -> Iterator[str]:
 
 
 def resets(samples: Sequence[StoredSample]) -> list[float]:
-    """Return when a target's counters began again, in UTC seconds, sorted, for `rates`.
+    """Return when counters were reset, in UTC seconds, sorted, for `rates`.
 
-    `samples`: those of IDENTITY of this target, in any order. A restart between two samples has two instants, its start
-    and its discovery: a measurement may lie between them.
+    `samples`: identities, in any order. A restart has two instants, start and discovery: a measurement may lie between.
     """
     ordered = sorted((each for each in samples if each.rows), key=lambda each: each.at)
     found: set[float] = set()
@@ -91,7 +90,7 @@ def resets(samples: Sequence[StoredSample]) -> list[float]:
 
 
 def _started(row: Mapping[str, Any]) -> float | None:
-    """Return when a server was started by its own clock, in UTC seconds; the store has microseconds."""
+    """UTC seconds; the store has microseconds."""
     started = row.get("started")
     return None if started is None else float(started) / 1e6
 

@@ -1,7 +1,7 @@
-"""The jobs of a fleet: one for each enabled probe on each target, while plans change.
+"""A fleet's jobs: one for each enabled probe on each target.
 
-A pair of target and probe stays the same object while it is wanted, with a fixed phase. So an interval that changes
-back gets the same job on the same grid. A late call sees whether its pair is still wanted.
+A pair of target and probe stays one object with one phase: an interval that changes back returns to its grid. A late
+call sees whether its pair is still wanted.
 """
 
 from __future__ import annotations
@@ -26,24 +26,21 @@ from .member import Member
 from .target import PostgresTarget
 
 TASK: Final = "probe"
-"""The name of the task, and a tag of the jobs."""
+"""Also a tag of its jobs."""
 TOGETHER: Final = 50
-"""Jobs that are added before other tasks get a turn."""
+"""Jobs added before other tasks get a turn."""
 SOON: Final = 10.0
-"""Seconds over which targets' first starts are spread."""
+"""Seconds over which first starts are spread."""
 
 Key = tuple[str, str]
-"""The names of a target and of a probe."""
+"""Target and probe."""
 Lasts = Callable[[list[Key]], Awaitable[list[float | None]]]
-"""A call that returns when the last sample of each was due, in UTC seconds; None: no sample."""
+"""When each last sample was due, in UTC seconds."""
 
 
 @define(eq=False)
 class Pair:
-    """A probe on a target. Its plan may change; `anchor`: an instant of its grid.
-
-    `anchor`: UTC; None: its job is not added yet. Another object in its place means that it is outdated.
-    """
+    """A probe on a target; outdated once replaced. `anchor`: an instant of its grid, UTC; None: no job yet."""
 
     member: Member
     plan: Plan
@@ -51,21 +48,18 @@ class Pair:
 
 
 class Jobs:
-    """The jobs of a scheduler for pairs of targets and probes. `lasts`: the last samples."""
+    """Jobs for targets and probes. `lasts`: the last samples."""
 
     def __init__(self, scheduler: Scheduler, clock: Clock, probes: Mapping[str, Probe], lasts: Lasts) -> None:
         self.pairs: dict[Key, Pair] = {}
-        """One for each enabled probe."""
+        """Of enabled probes."""
         self._scheduler = scheduler
         self._clock = clock
         self._probes = probes
         self._lasts = lasts
 
     def follow(self, before: Collection[str], after: Sequence[Member]) -> tuple[Key, ...]:
-        """Have a job for each enabled probe. `before`: names of targets with jobs; `after`: the members that get them.
-
-        Returns the new pairs, for `begin`.
-        """
+        """Plan a job for each enabled probe. Return the new pairs, for `begin`. `before`: targets with jobs."""
         known = {key: pair.plan for key, pair in self.pairs.items() if key[0] in before}
         members = {member.target.name: member for member in after}
         targets = [member.target for member in after]
@@ -82,7 +76,7 @@ class Jobs:
         return changes.added
 
     async def begin(self, keys: Sequence[Key]) -> None:
-        """Add the jobs of pairs without one, continuing after their last samples."""
+        """Add missing jobs, continuing after their last samples."""
         new = {key: pair for key in keys if (pair := self.pairs.get(key)) is not None and pair.anchor is None}
         lasts = await self._lasts(list(new))
         for number, ((key, pair), last) in enumerate(zip(new.items(), lasts, strict=True)):
@@ -92,7 +86,7 @@ class Jobs:
                 await checkpoint()
 
     def of(self, target: str, probe: str) -> Job | None:
-        """Return the job of a probe on a target, if there is one."""
+        """Return the job of a probe on a target, if any."""
         try:
             return self._scheduler.get(job_id(target, probe))
         except JobNotFound:
@@ -105,7 +99,7 @@ class Jobs:
         return self.pairs.get((target, probe)) if task == TASK else None
 
     def _drop(self, key: Key) -> None:
-        """End a probe on a target. A run is cut off, and cancelled on the server."""
+        """A run is cut off, and cancelled on the server."""
         member, probe = self.pairs.pop(key).member, key[1]
         with suppress(JobNotFound):  # it has not been added yet
             self._scheduler.remove(job_id(*key))
@@ -115,7 +109,7 @@ class Jobs:
             del member.told[told]
 
     def _change(self, pair: Pair, plan: Plan) -> None:
-        """Continue with another plan. The phase stays for every interval."""
+        """The phase stays for every interval."""
         before, pair.plan = pair.plan, plan
         if pair.anchor is None or plan.every == before.every:
             return
@@ -127,7 +121,6 @@ class Jobs:
             job.update(schedule=Every(plan.every), start=start, grace=_grace(plan.every))
 
     def _tag(self, target: PostgresTarget) -> None:
-        """Give the jobs of a target its tags."""
         for probe in self._probes:
             job = self.of(target.name, probe) if (target.name, probe) in self.pairs else None
             if job is not None and job.tags != frozenset(_tags(target)):
@@ -152,7 +145,7 @@ class Jobs:
 
 
 def job_id(target: str, probe: str) -> str:
-    """Return the id of the job of a probe on a target."""
+    """Return the job's id."""
     return f"{TASK}:{target}:{probe}"
 
 
@@ -165,17 +158,16 @@ def _grace(every: float) -> float:
 
 
 def _slot(anchor: datetime, every: float, now: float) -> datetime:
-    """Return the newest instant of a grid that is not after now."""
+    """The grid's newest instant, not after `now`."""
     first = anchor.timestamp()
     return datetime.fromtimestamp(first + (now - first) // every * every, UTC)
 
 
 def first_start(target: str, probe: Probe, every: float, last: float | None, now: float) -> datetime:
-    """Return when a probe starts: an interval after its last sample, or soon if that has passed.
+    """Return a probe's first start: an interval after its last sample, or soon.
 
-    A sample of the future, after a clock was set back, counts as one of now. All cheap probes of a target without
-    samples start together, so that they share connections. So do the costly ones of databases: a connection to each
-    costs the server more than most of them. A costly one of the server starts alone.
+    A sample of the future, after a clock was set back, counts as one of now. A target's cheap probes start together to
+    share connections; so do costly ones of databases. A costly one of the server starts alone.
     """
     if last is not None and (coming := min(last, now) + every) > now:
         return datetime.fromtimestamp(coming, UTC)
@@ -187,5 +179,5 @@ def first_start(target: str, probe: Probe, every: float, last: float | None, now
 
 
 def _share(text: str) -> float:
-    """Return a number from 0 to 1 that is always the same for the same text."""
+    """From 0 to 1, always the same for one text."""
     return crc32(text.encode()) / 2**32

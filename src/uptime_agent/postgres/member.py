@@ -1,4 +1,4 @@
-"""Members of a fleet: a target with the way to it, and its present state."""
+"""Members of a fleet: targets with their state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = getLogger(__name__)
 
 @frozen
 class Around:
-    """Objects that all members share."""
+    """Shared by all members."""
 
     resolver: Resolver
     spawn: Spawn
@@ -33,11 +33,10 @@ class Around:
 
 @define(eq=False)
 class Member:
-    """A target as it is probed: the way to it, its databases, and its cost budget.
+    """A target as it is probed.
 
-    `usual`: the schedules of probes that a burst speeds up until `burst_until`, monotonic seconds. `addresses`: of its
-    name at the start. `identity`: the server, as last found; `key`: what only that server has; `key_before`: the last
-    one. `ends`: the number of outcomes by kind. `told`: failures in the log.
+    `usual`: schedules of probes in a burst, until `burst_until`, monotonic seconds. `addresses`: at the start. `key`:
+    of that server alone; `key_before`: the last one. `told`: failures in the log.
     """
 
     target: PostgresTarget
@@ -55,19 +54,18 @@ class Member:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a probe has failed here. A skipped probe has not."""
+        """Whether a probe has failed. A skipped probe has not."""
         return bool(self.ends[OutcomeKind.FAILED])
 
     def summary(self) -> str:
-        """Say in a line what became of the probes."""
+        """Say how the probes ended."""
         parts = [f"{self.ends[kind]:,} {kind.value}" for kind in OutcomeKind if self.ends[kind]]
         return f"{self.target.name}: {', '.join(parts) or 'no probe was run'}"
 
     def become(self, target: PostgresTarget, around: Around) -> Member | None:
-        """Be probed as this target says from now on. Returns the member that is left at the old place, if the place
-        changed.
+        """Follow a changed target. Return the member left at the old place, if any.
 
-        Running probes end unchanged. Connections of another role on the same server get the places of the old ones.
+        Running probes end unchanged. A new role on the same server gets the old places.
         """
         before, self.target = self.target, target
         self.budget.share = target.budget
@@ -85,9 +83,9 @@ class Member:
         return left
 
     def is_same_as(self, other: Member) -> bool:
-        """Whether both lead to one server: by address, or by identity.
+        """Whether both lead to one server, by address or identity.
 
-        After a restart one of them notices first. So its former key counts until the other has noticed.
+        After a restart one notices first: its former key counts until the other has noticed.
         """
         here, there = self.target.server, other.target.server
         if here.port == there.port and (here.host.lower() == there.host.lower() or self.addresses & other.addresses):
@@ -103,7 +101,7 @@ class Member:
                 self.addresses = frozenset(await around.resolver.addresses(server.host))
 
     def identify(self, identity: Row) -> bool:
-        """Note which server it is, and tell what happened to it. Returns whether it is another one than before."""
+        """Note the server, and log changes. Return whether it is another one."""
         for text in changes(self.identity, identity):
             logger.info("%s: %s", self.target.name, text)
         self.identity, before, key = identity, self.key, key_of(identity)
@@ -113,7 +111,7 @@ class Member:
         return True
 
     def tell(self, outcome: ProbeOutcome) -> None:
-        """Log a failure, and its end, once; an unreachable server once for all its probes."""
+        """Log a failure, and its end, once; an unreachable server once for all probes."""
         if outcome.kind is OutcomeKind.SKIPPED:
             return
         is_of_server = outcome.failure is Failure.CONNECT
@@ -135,7 +133,7 @@ class Member:
 
 
 def member_of(target: PostgresTarget, around: Around) -> Member:
-    """Return a member for a new target."""
+    """Return a new target's member."""
     reach = _reach(target, around)
     return Member(target, reach, Databases(target, reach, around.clock), Budget(target.budget))
 

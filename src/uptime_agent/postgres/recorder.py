@@ -1,7 +1,7 @@
-"""The recorder: the thread of the metric store.
+"""The recorder: the metric store's thread.
 
-Probes hand over their samples and go on. The writer (storage/writer.py) has the only queue, and decides between store
-and spool. The recorder adds its clock, its turns, questions of other threads, and housekeeping.
+The writer (storage/writer.py) queues, and chooses store or spool. The recorder adds clock, turns, questions, and
+housekeeping.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ T = TypeVar("T")
 HOUSEKEEPING: Final = 3_600.0
 """Seconds between two rounds of `maintain`."""
 AGAIN_AFTER: Final = 1.0
-"""Seconds after which the writer gets a turn without new records, while some wait."""
+"""Seconds between turns while records wait."""
 GATHER: Final = 0.2
-"""Seconds for which new records wait for more. A transaction costs a sync whatever its size."""
+"""Seconds to gather records: a transaction costs a sync whatever its size."""
 LAST_STEPS: Final = 2.0
-"""Seconds beyond the deadline in which unstored records go to the spool."""
+"""Seconds beyond the deadline, for the spool."""
 
 
 class Recorder:
-    """Writes samples to `store` on a thread of its own. Its verbs may be called on any thread."""
+    """Writes samples on its own thread. Call its verbs on any thread."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class Recorder:
         tell: Callable[[StorageNews], object] | None = None,
     ) -> None:
         self.report: Drained | None = None
-        """The result for records that were unstored at the end; None: not ended."""
+        """What became of the rest; None: not ended."""
         self._store = store
         self._clock = clock
         self._writer = MetricWriter(store, spool, tell=tell or _log)
         self._changed = threading.Condition()
         self._is_idle = False
-        """Whether the thread waits for the first record. It is set before the thread looks for one."""
+        """Set before the thread looks for a record."""
         self._calls: deque[Callable[[], Any]] = deque()
         self._deadline: float | None = None
         self._before: Drained | None = None
@@ -58,15 +58,15 @@ class Recorder:
 
     @property
     def waiting(self) -> int:
-        """Rows, samples and outcomes that wait in memory."""
+        """Rows, samples and outcomes in memory."""
         return self._writer.waiting
 
     def start(self) -> None:
-        """Open spool and store, on the recorder's thread."""
+        """Open spool and store, on the thread."""
         self._thread.start()
 
     def add(self, sample: Sample | None, outcome: ProbeOutcome) -> None:
-        """Hand over the sample and the outcome of one run."""
+        """Queue one run's sample and outcome."""
         self._writer.put([] if sample is None else [sample], [outcome], self._clock.monotonic())
         if self._is_idle:  # while it gathers, or writes, it will look: to wake it costs more than all else here
             with self._changed:
@@ -89,10 +89,9 @@ class Recorder:
             self._changed.notify()
 
     def close(self, within: float) -> Drained | None:
-        """Store the rest within `within` seconds, spool what is left, and close everything.
+        """Store the rest within `within` seconds, spool what is left, close everything.
 
-        Returns what was stored and dropped since the start, and spooled at the end. None: the thread does not end, so
-        it is unknown.
+        Returns what was stored and dropped since the start, and spooled at the end. None: the thread hangs.
         """
         self._before = self._writer.so_far
         with self._changed:
@@ -105,7 +104,6 @@ class Recorder:
         return self.report
 
     def _interrupt(self) -> None:
-        """Interrupt what the thread waits for, if the store can."""
         interrupt = getattr(self._store, "interrupt", None)
         if interrupt is not None:
             interrupt()
@@ -123,7 +121,7 @@ class Recorder:
         self.report = evolve(ended, stored=in_all.stored, dropped=in_all.dropped)
 
     def _next_calls(self) -> deque[Callable[[], Any]]:
-        """Wait for work; return the questions of other threads."""
+        """Wait for work; return other threads' questions."""
         with self._changed:
             is_stuck = self._writer.waiting > 0 and self._writer.is_down  # the last turn could not empty the queue
             self._is_idle = not is_stuck

@@ -1,4 +1,4 @@
-"""Targets: a server to be probed, and how, as a configuration says."""
+"""Targets: servers to probe, as a configuration says."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ OWN: Final = "server"
 
 @frozen(kw_only=True)
 class PostgresTarget:
-    """A server to be probed.
+    """A server to probe.
 
-    `include`, `exclude`: patterns of database names such as "shop_*"; `most_databases`: their bound. `limit`:
-    connections, idle ones included. `wait`: seconds that a probe may wait for one. `budget`: the share of one core that
-    our queries may take. `probes`: its own choices; `inherited`: the scopes around it, innermost first.
+    `include`, `exclude`: patterns of databases such as "shop_*". `limit`: connections, idle ones included. `wait`:
+    seconds for one. `budget`: our share of one core. `inherited`: outer scopes, innermost first.
     """
 
     name: str
@@ -44,17 +43,17 @@ class PostgresTarget:
 
     @property
     def patterns(self) -> tuple[object, ...]:
-        """All settings that decide which databases are wanted."""
+        """The settings that choose databases."""
         return self.include, self.exclude, self.most_databases
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The scopes of this target, innermost first."""
+        """Its scopes, innermost first."""
         return (Layer(OWN, self.probes), *self.inherited)
 
     @property
     def retention(self) -> dict[str, float]:
-        """Seconds for which samples are kept, for probes of which a scope sets it."""
+        """Seconds by probe, where a scope sets it."""
         said: dict[str, float] = {}
         for layer in reversed(self.layers):
             said |= {name: each.retention for name, each in layer.choices.items() if each.retention is not None}
@@ -65,7 +64,7 @@ class PostgresTarget:
         return planned(probe, self.layers)
 
     def wanted(self, databases: Iterable[str]) -> tuple[list[str], int]:
-        """Return the databases to be probed, and how many exceed `most_databases`."""
+        """Return the chosen databases, and the number beyond `most_databases`."""
         found = [
             name
             for name in databases

@@ -92,7 +92,7 @@ class Notification:
         return {**common, "count": len(each), "messages": each, **sender}
 
     def names(self) -> dict[str, str]:
-        """Values for a template. A digest has those that its messages share."""
+        """Values for a template. A digest has the values that its messages share."""
         first, *others = (_about(message) for message in self.messages)
         common = {name for name in first if all(other[name] == first[name] for other in others)}
         texts = {name: str(value) if name in common and value is not None else "" for name, value in first.items()}

@@ -1,7 +1,6 @@
-"""The contract of probes: the probe, its samples, the outcome of each that was due, and the store.
+"""The contract of probes, samples, outcomes and stores.
 
-Offers `Probe` with `Column`s and `Variant`s, `pick` (the variant for a server), `Sample`, `ProbeOutcome` and the
-protocol `MetricStore`. Knows no probe, connection or store. Plain values for any thread.
+Plain values for any thread.
 """
 
 from __future__ import annotations

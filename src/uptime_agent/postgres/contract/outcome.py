@@ -1,4 +1,4 @@
-"""Outcomes of probes: one record for each (probe, target, database) that was due, so that every gap has a reason."""
+"""Outcomes: one record for each due (probe, target, database), so that gaps have reasons."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from attrs import frozen
 
 
 class OutcomeKind(enum.Enum):
-    """The possible ends of a probe that was due."""
+    """How a due probe ended."""
 
     STORED = "stored"
-    """Everything was stored, or there was nothing new."""
+    """Also if nothing was new."""
     PARTIAL = "partial"
-    """Rows were left out, or the time ran out."""
+    """Rows were left out, or time ran out."""
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Not asked: no need, no budget, no room."""
+    """Not asked: no need, budget or room."""
 
 
 class Failure(enum.Enum):
@@ -32,10 +32,9 @@ class Failure(enum.Enum):
 
 @frozen(kw_only=True)
 class ProbeOutcome:
-    """The record of one (probe, target, database) due at `due`, UTC seconds, begun `lateness` seconds later.
+    """The record of one due (probe, target, database). `due`: UTC seconds.
 
-    `reason`: in words, if any. `waited` for a connection, `executed`, `stored`: seconds of our time. `cost`: seconds of
-    the server's time. `rows`: found ones.
+    In seconds: `lateness`; `waited` for a connection, `executed`, `stored`, of our time; `cost`, of the server's.
     """
 
     probe: str

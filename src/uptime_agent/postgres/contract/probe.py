@@ -1,8 +1,7 @@
-"""Probes: a regular question to a server, in the SQL of each version that can answer it.
+"""Probes: regular questions to a server, with SQL for each range of versions.
 
-A probe has one shape, its columns, whatever the server's version. Its variants are SQL for ranges of versions. A
-variant selects exactly these columns, by name and in order, with a typed NULL where its versions lack one. So samples
-can be compared over upgrades, and one table holds a fleet of many versions.
+Every variant selects the same columns, with a typed NULL where its versions lack one: samples compare over upgrades,
+and one table holds a fleet of many versions.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Final, Protocol
 from attrs import evolve, field, frozen
 
 OLDEST_SUPPORTED: Final = 15
-"""The oldest major version with probes."""
+"""Major version."""
 NEWEST_PROVEN: Final = 18
-"""The newest major version of our tests. On a newer one every variant is unproven."""
+"""The newest major version of our tests."""
 
 Value = str | int | float | bool | Decimal | dt.datetime | None
 Row = tuple[Value, ...]
@@ -27,16 +26,16 @@ Rows = tuple[Row, ...]
 
 
 class Scope(enum.Enum):
-    """The part of a server that a probe sees at once."""
+    """What a probe sees at once."""
 
     SERVER = "server"
-    """All databases: it runs once for a target, in any database."""
+    """It runs once for a target, in any database."""
     DATABASE = "database"
-    """The connected database: it runs once for each."""
+    """It runs once for each."""
 
 
 class Role(enum.Enum):
-    """On which servers a probe makes sense."""
+    """Servers for which a probe makes sense."""
 
     ANY = "any"
     PRIMARY = "primary"
@@ -58,8 +57,8 @@ class Type(enum.Enum):
 class Column:
     """A column of a probe.
 
-    The columns with `is_key` identify the rows of one sample. A counter only grows until it is reset. `unit` is for
-    people: "s", "bytes", "blocks" or empty where the name says it; `note` explains the name.
+    `is_key`: identifies a sample's rows. A counter only grows until reset. For people: `unit` is "s", "bytes", "blocks"
+    or empty where the name says it; `note` explains the name.
     """
 
     name: str
@@ -72,10 +71,9 @@ class Column:
 
 @frozen
 class Variant:
-    """The SQL of a probe from the server's major version `since` to just before `before`.
+    """SQL from the server's major version `since` to just before `before`. An unproven one never ran.
 
-    `@extschema@` is the schema of the probe's extension, which `pick` fills in. `extension_since`: the first version of
-    the extension ("1.11"). An unproven variant was written from release notes and never ran.
+    `@extschema@`: the extension's schema, which `pick` fills in. `extension_since`: its first version ("1.11").
     """
 
     sql: str
@@ -86,14 +84,14 @@ class Variant:
 
 
 class ProbeConnection(Protocol):
-    """A new connection for a probe that is a callable, with the time of each part of connecting."""
+    """A new connection for a callable probe."""
 
     @property
     def phases(self) -> Mapping[str, float]:
-        """Seconds of each part so far: name, connect, tls, login; first_row after a query."""
+        """Seconds of name, connect, tls, login; first_row after a query."""
 
     async def fetch(self, sql: str) -> Rows:
-        """Run a query within the probe's limits and return its rows."""
+        """Run a query within the probe's limits."""
 
 
 ProbeCall = Callable[[ProbeConnection], Awaitable[Rows]]
@@ -101,15 +99,13 @@ ProbeCall = Callable[[ProbeConnection], Awaitable[Rows]]
 
 @frozen(kw_only=True)
 class Probe:
-    """A question with a name, asked at an interval in seconds.
+    """A question, asked at an interval in seconds.
 
-    It has `variants` in SQL, or `call`, a coroutine function that gets its own connection. Rows are in the order of
-    `columns`; at most `most_rows` and `most_bytes` are kept, and the rest is counted. For that, a SQL asks for one row
-    more. Or its last column is `left_out`, which is no column of the probe: the number of missing rows, equal in each
-    row.
+    It has `variants` in SQL, or `call` with its own connection. `most_rows` and `most_bytes` are kept; the rest is
+    counted. For that, SQL asks for one row more, or ends with the column `left_out`: the number of missing rows.
 
-    `extension` and `setting` must be there; `grants` names the needed right in words. `on_change`: a snapshot equal to
-    the newest stored one is not stored. `is_cheap`: may share a pipeline. `timeout`: seconds on the server.
+    `extension` and `setting` must be there; `grants`: the needed right, in words. `on_change`: a snapshot equal to the
+    newest is not stored. `is_cheap`: may share a pipeline. `timeout`: seconds on the server.
     """
 
     name: str
@@ -134,9 +130,9 @@ class Probe:
 def pick(
     probe: Probe, server_version_num: int, extension_version: str | None = None, extension_schema: str = "public"
 ) -> Variant | None:
-    """Return the newest variant for a server and, if needed, for its extension's version and schema.
+    """Return the newest variant for a server and its extension. On an untested version it is unproven.
 
-    None: the server is too old or lacks the extension. On an untested major version the variant is marked unproven.
+    None: the server is too old or lacks the extension.
     """
     if probe.extension is not None and extension_version is None:
         return None
@@ -158,5 +154,5 @@ def _fits(variant: Variant, major: int, extension: tuple[int, ...]) -> bool:
 
 
 def _version(text: str | None) -> tuple[int, ...]:
-    """Return "1.10" as numbers, so that it is newer than "1.9"."""
+    """As numbers, "1.10" is newer than "1.9"."""
     return tuple(int(number) for number in re.findall(r"\d+", text)) if text else ()

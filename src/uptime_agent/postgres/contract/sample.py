@@ -1,4 +1,4 @@
-"""Samples: the rows of one run of a probe on a target, and whether they equal the last ones."""
+"""Samples: the rows of one run of a probe on a target."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from .probe import Probe, Rows, Value
 
 @frozen
 class Sample:
-    """The rows of one run, each in the order of the probe's columns.
+    """The rows of one run, in the order of the probe's columns.
 
-    `at`: UTC seconds, when the run was due. `database`: None for a probe of the whole server. `left_out`: rows beyond
-    the probe's bounds.
+    `at`: its due instant, UTC seconds. `database` None: the whole server. `left_out`: rows beyond bounds.
     """
 
     probe: Probe
@@ -27,13 +26,13 @@ class Sample:
     left_out: int = 0
 
     def fingerprint(self) -> str:
-        """Return a hash that is equal for equal rows in any order, at any time and place."""
+        """Return a hash, equal for equal rows in any order."""
         canonical = sorted(repr(tuple(map(_canonical, row))) for row in self.rows)
         return hashlib.sha256("\n".join(canonical).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _canonical(value: Value) -> str:
-    """Spell a value so that equal values look the same, whatever their Python type or time zone."""
+    """Whatever its Python type or time zone."""
     match value:
         case bool() | None:
             return str(value)

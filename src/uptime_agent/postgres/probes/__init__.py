@@ -1,7 +1,6 @@
-"""The catalogue: the questions to PostgreSQL servers, their intervals and columns.
+"""The catalogue of probes, by name.
 
-Offers `CATALOGUE`, every probe by name, optional ones included. Knows no connection: the caller bounds the time, makes
-transactions read-only, and fills in the schema of extensions.
+The caller bounds time, makes transactions read-only, fills in extensions' schemas.
 """
 
 from __future__ import annotations
@@ -39,4 +38,4 @@ CATALOGUE: Final[Mapping[str, Probe]] = {
         *OPTIONAL,
     )
 }
-"""Every probe of ours by name."""
+"""Also probes that are off."""

@@ -1,4 +1,4 @@
-"""Databases: their activity, their size, and the distance to a wraparound."""
+"""Databases: activity, size, and distance to a wraparound."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DATABASE_SIZE: Final = probe(
 )
 
 LAST_XID: Final = "2147483647 - 3000000"
-"""Transactions after the oldest frozen one at which the server takes no more."""
+"""Beyond that distance the server refuses writes."""
 _LIMITS: Final = f"""
     SELECT datname, age(datfrozenxid) AS xid_age, mxid_age(datminmxid) AS mxid_age,
            current_setting('autovacuum_freeze_max_age')::bigint AS xid_autovacuum,

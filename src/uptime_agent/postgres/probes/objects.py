@@ -1,4 +1,4 @@
-"""Objects of a database besides tables and indexes: sequences, functions, extensions."""
+"""Sequences, functions, extensions."""
 
 from __future__ import annotations
 

@@ -79,7 +79,6 @@ _STARTED: Final = {"started_by": "started_by"}
 
 
 def _views(major: int) -> str:
-    """Return the source of all views from that major version on."""
     delay = _DELAY if major >= 18 else {}
     started = _STARTED if major >= 19 else {}
     vacuum = _VACUUM | (_BY_BYTES if major >= 17 else _BY_NUMBER) | delay | started
@@ -102,7 +101,7 @@ def _view(name: str, reading: dict[str, str]) -> str:
 
 
 def _cast(column: str) -> str:
-    """Return the cast that unites columns of different views."""
+    """The cast that unites columns of different views."""
     if column == "delay_time":
         return "::double precision"
     return "::text" if column in {"command", "phase", "unit", "started_by", "mode", "backup_type"} else "::bigint"

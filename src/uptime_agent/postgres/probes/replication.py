@@ -1,6 +1,6 @@
-"""Replication: standbys and their lag, slots and the WAL that they keep, subscriptions.
+"""Replication: standbys and lag, slots, subscriptions.
 
-Positions in the WAL are bytes from its beginning, so that differences are distances.
+WAL positions are bytes from its beginning: differences are distances.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .shape import (
 
 NOW: Final = """(SELECT CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
     ELSE pg_current_wal_lsn() END AS lsn) AS wal"""
-"""The end of the WAL on this server; on a standby, as far as received."""
+"""The WAL's end; on a standby, as far as received."""
 START: Final = "'0/0'"
 
 REPLICATION: Final = probe(
@@ -153,7 +153,6 @@ _IS_PARALLEL: Final = {
 
 
 def _workers(since: int) -> str:
-    """Return the source of a row for each subscription, with its workers."""
     apply, sync, parallel = (each[max(v for v in each if v <= since)] for each in (_IS_APPLY, _IS_SYNC, _IS_PARALLEL))
     return f"""(
         SELECT s.oid AS subid, s.subname, d.datname, s.subenabled,

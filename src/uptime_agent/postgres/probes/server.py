@@ -1,4 +1,4 @@
-"""The server: whether it answers, its role, its settings, its files."""
+"""The server: whether it answers, its role, settings, files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PHASES: Final = ("name", "connect", "tls", "login", "first_row")
 
 
 async def reach(connection: ProbeConnection) -> Rows:
-    """Ask for one row over a new connection, and return the time of each part."""
+    """Ask for one row over a new connection; return each part's seconds."""
     await connection.fetch("/* timerqueue:connectivity */ SELECT 1")
     took = connection.phases
     return ((*(took.get(phase) for phase in PHASES), sum(took.get(phase, 0.0) for phase in PHASES)),)

@@ -1,4 +1,4 @@
-"""Sessions: what they do, what they hold, and which waits for which."""
+"""Sessions: what they do, hold, and wait for."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The notation of the catalogue: a list of fields, each with its SQL by version.
+"""The notation of the catalogue: fields, each with its SQL by version.
 
-A probe has one shape over all versions, and its SQL follows from its fields. A variant begins where the SQL of a field
-changes. What a version lacks is a NULL of the column's type. Every value is cast to its column's type, so that rows
-have the same types everywhere. Names are those of the newest version's view.
+A variant begins where a field's SQL changes. What a version lacks is a NULL; each value is cast to its column's type.
+Names are those of the newest version's view.
 """
 
 from __future__ import annotations
@@ -15,25 +14,25 @@ from attrs import frozen
 from ..contract import NEWEST_PROVEN, OLDEST_SUPPORTED, Column, Probe, Scope, Type, Variant
 
 Reading = str | Mapping[int, str | None]
-"""SQL, with {} for the column's name, or such SQL from each version on (None: lacking)."""
+"""SQL, {} being the column's name; or by first version (None: lacking)."""
 
 OTHERS: Final = (
     "a.pid <> pg_backend_pid() AND coalesce(a.application_name, '') "
     "IS DISTINCT FROM nullif(current_setting('application_name'), '')"
 )
-"""Rows of pg_stat_activity, called a, without our own connections."""
+"""Rows of pg_stat_activity AS a, without our connections."""
 NEEDS_MONITOR: Final = "a role in pg_monitor: else the sessions of others show neither state nor query"
 
 
 @frozen
 class Field:
-    """A column, and its SQL from each version on."""
+    """A column, and its SQL by version."""
 
     column: Column
     readings: Mapping[int, str | None]
 
     def on(self, version: int) -> str:
-        """Return its SQL on a version, cast to its type and with its name."""
+        """Return its SQL on a version."""
         sql = self.readings[max(since for since in self.readings if since <= version)]
         return f"({sql or 'NULL'})::{self.column.type.value} AS {self.column.name}"
 
@@ -42,52 +41,52 @@ Fields = tuple[Field, ...]
 
 
 def texts(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return text columns."""
+    """Text columns."""
     return _fields(Type.TEXT, names, reading, since, options)
 
 
 def keys(names: str, reading: Reading = "{}", **options: Any) -> Fields:
-    """Return text columns that identify rows."""
+    """Text columns that identify rows."""
     return _fields(Type.TEXT, names, reading, 0, {"is_key": True} | options)
 
 
 def flags(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return boolean columns."""
+    """Boolean columns."""
     return _fields(Type.BOOLEAN, names, reading, since, options)
 
 
 def moments(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return columns of instants."""
+    """Columns of instants."""
     return _fields(Type.TIMESTAMP, names, reading, since, options)
 
 
 def numbers(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return columns of whole numbers that go up and down."""
+    """Whole numbers that go up and down."""
     return _fields(Type.BIGINT, names, reading, since, options)
 
 
 def number_keys(names: str, reading: Reading = "{}", **options: Any) -> Fields:
-    """Return columns of whole numbers that identify rows."""
+    """Whole numbers that identify rows."""
     return _fields(Type.BIGINT, names, reading, 0, {"is_key": True} | options)
 
 
 def counters(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return columns of whole numbers that only grow until reset."""
+    """Whole numbers that only grow until reset."""
     return _fields(Type.BIGINT, names, reading, since, {"is_counter": True} | options)
 
 
 def timers(names: str, reading: Reading = "{} / 1000", since: int = 0, **options: Any) -> Fields:
-    """Return columns of seconds that only grow until reset; the views count milliseconds."""
+    """Seconds that only grow until reset, from milliseconds."""
     return _fields(Type.DOUBLE, names, reading, since, {"is_counter": True, "unit": "s"} | options)
 
 
 def seconds(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return columns of seconds that go up and down."""
+    """Seconds that go up and down."""
     return _fields(Type.DOUBLE, names, reading, since, {"unit": "s"} | options)
 
 
 def shares(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
-    """Return columns of ratios, 1 for the whole."""
+    """Ratios, 1 for the whole."""
     return _fields(Type.DOUBLE, names, reading, since, options)
 
 
@@ -103,18 +102,18 @@ def _fields(kind: Type, names: str, reading: Reading, since: int, options: Mappi
 
 
 def age_of(moment: str) -> str:
-    """Return SQL for the age of an instant in seconds, at least 0, or NULL."""
+    """SQL: an instant's age in seconds, at least 0, or NULL."""
     return f"CASE WHEN {moment} IS NOT NULL THEN greatest(extract(epoch FROM clock_timestamp() - {moment}), 0) END"
 
 
 def bytes_between(newer: str, older: str) -> str:
-    """Return SQL for the bytes between two positions in the WAL, at least 0, or NULL."""
+    """SQL: bytes between two WAL positions, at least 0, or NULL."""
     distance = f"pg_wal_lsn_diff({newer}, {older})"
     return f"CASE WHEN {distance} > 0 THEN {distance} ELSE {distance} * 0 END"
 
 
 def kept_query(query: str) -> str:
-    """Return SQL for the kept part of a query's text, without a password that it sets."""
+    """SQL: the kept part of a query, without a password that it sets."""
     return rf"left(regexp_replace({query}, '(password\s+)e?''[^'']*''', '\1''***''', 'gi'), 500)"
 
 
@@ -130,10 +129,10 @@ def probe(
     most_rows: int = 300,
     **options: Any,
 ) -> Probe:
-    """Return the probe that reads these fields from a source, with a variant for each version that differs.
+    """Return a probe, with a variant for each version that differs.
 
-    `source` follows FROM, or has {columns} in their place. `order` puts first which rows are kept beyond `most_rows`;
-    without it there are never more. `left_out`: SQL of the number of rows that the source left out.
+    `source` follows FROM, or holds {columns}. `order` puts first what `most_rows` keeps; None: there are never more.
+    `left_out`: SQL, rows that the source left out.
     """
     fields = tuple(field for group in groups for field in group)
     cap = f", (greatest(count(*) OVER () - {most_rows}, 0) + {left_out})::bigint AS left_out" if order else ""
@@ -156,7 +155,7 @@ def probe(
 
 
 def starts(source: Reading, fields: Fields, since: int) -> list[int]:
-    """Return the versions at which some SQL changes, oldest first."""
+    """Return the versions at which SQL changes, oldest first."""
     readings = [field.readings for field in fields] + ([] if isinstance(source, str) else [source])
     return sorted({since} | {version for each in readings for version in each if version > since})
 

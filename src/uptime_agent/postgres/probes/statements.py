@@ -1,7 +1,6 @@
-"""Statements: the cost of each query, by the extension pg_stat_statements. Its texts are read separately, and seldom.
+"""Statements: each query's cost, by pg_stat_statements. Texts are read separately, and seldom.
 
-The version of the extension decides, not the server's: pg_upgrade leaves the old one until an update. Without texts the
-extension reads no file.
+The extension's version decides: pg_upgrade leaves it. Without texts it reads no file.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from .shape import counters, flags, kept_query, keys, moments, number_keys, prob
 
 
 def _ranked(of_late: str) -> str:
-    """Return the source of statements that rank high by some cost, in total or of late."""
     return f"""
     (SELECT s.*, least(
         row_number() OVER (ORDER BY total_exec_time DESC), row_number() OVER (ORDER BY calls DESC),
@@ -32,7 +30,6 @@ _BY_TOTAL: Final = "row_number() OVER (ORDER BY total_exec_time DESC)"
 
 
 def _by_extension(asked: Probe) -> Probe:
-    """Return the probe with variants by the extension's minor version instead of the server's."""
     variants = tuple(Variant(each.sql, extension_since=f"1.{each.since}") for each in asked.variants)
     return evolve(asked, variants=variants, extension="pg_stat_statements")
 

@@ -1,7 +1,7 @@
 """Tables and indexes of a database. Partitions count with their table.
 
-No query waits for a lock of ALTER TABLE: sizes are `relpages`, as of the last VACUUM or ANALYZE, and definitions are
-not read. Of many relations the largest and the busiest are kept.
+No query waits for ALTER TABLE: sizes are `relpages`, as of the last VACUUM or ANALYZE. The largest and busiest are
+kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _BEST: Final = "least(by_change, by_size)"
 
 
 def _all_of(view: str, sums: list[str], latest: list[str]) -> str:
-    """Return the source of a row for each table, its partitions added up."""
     added = ", ".join(f"sum(s.{name}) AS {name}" for name in sums)
     newest = "".join(f", max(s.{name}) AS {name}" for name in latest)
     return f"""
@@ -165,7 +164,7 @@ RELATION_SIZES: Final = probe(
 
 
 def _option(name: str, setting: str) -> str:
-    """Return SQL for a table's own value of an option, or the setting."""
+    """A table's own value of an option, or the setting."""
     return f"coalesce(max(option_value) FILTER (WHERE option_name = '{name}'), current_setting('{setting}', true))"
 
 

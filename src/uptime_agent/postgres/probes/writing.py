@@ -1,4 +1,4 @@
-"""Writing: the WAL and its files, the archiver, and the writers of buffers."""
+"""Writing: WAL, archiver, and writers of buffers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ NEW_NAMES: Final = {
     "Subtrans": "subtransaction",
     "Xact": "transaction",
 }
-"""SLRU caches by their names before 17."""
+"""By names before 17."""
 _RENAMED: Final = " ".join(f"WHEN '{old}' THEN '{new}'" for old, new in NEW_NAMES.items())
 SLRU: Final = probe(
     "slru",

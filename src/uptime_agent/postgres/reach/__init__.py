@@ -1,8 +1,6 @@
-"""The way to one server: many questions about many databases within one limit of connections.
+"""The way to one server: requests within one limit of connections.
 
-Offers `Reach`, which ends each `Request` with a `Result`, and its parts: `Connections` under their limit, the
-`Breaker`, and the meaning of errors and rows. Requests for one database that come together share a connection and a
-pipeline. Knows no job, schedule or store. Lives on the event loop.
+Lives on the event loop.
 """
 
 from __future__ import annotations

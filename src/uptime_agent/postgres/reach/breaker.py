@@ -1,4 +1,4 @@
-"""A circuit breaker: after some failures a server rests, then one request tries it, then all may."""
+"""A circuit breaker: after failures a server rests; then one request tries it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final
 from attrs import define
 
 FAILURES: Final = 3
-"""Failures to connect in a row that open the breaker."""
+"""In a row, to open it."""
 FIRST_REST: Final = 5.0
 LONGEST_REST: Final = 60.0
-"""Seconds. Each failed trial doubles the rest, up to this."""
+"""Seconds. Each failed trial doubles the rest."""
 
 
 @define(eq=False)
 class Breaker:
-    """The breaker of one server. Times are monotonic seconds, passed in. `error` is the last reason."""
+    """One server's breaker. Monotonic seconds. `error`: the last reason."""
 
     failures: int = 0
     error: str | None = None
@@ -28,7 +28,7 @@ class Breaker:
         return self.failures < FAILURES
 
     def admits(self, who: object, now: float) -> bool:
-        """Whether `who` may ask: anyone while it is closed; after the rest one alone, until it has an answer."""
+        """Whether `who` may ask: anyone while closed; after the rest one alone."""
         if self.is_closed or who == self._trial:
             return True
         if now < self._until or self._trial is not None:
@@ -37,16 +37,16 @@ class Breaker:
         return True
 
     def succeeded(self) -> None:
-        """Close it: the server has answered."""
+        """Close it."""
         self.failures, self.error, self._trial = 0, None, None
 
     def failed(self, error: str, now: float) -> None:
-        """Count a failure to reach the server."""
+        """Count a failure."""
         self.failures, self.error, self._trial = self.failures + 1, error, None
         if not self.is_closed:
             self._until = now + min(FIRST_REST * 2 ** min(self.failures - FAILURES, 10), LONGEST_REST)
 
     def withdrew(self, who: object) -> None:
-        """Note that `who` left without an answer: another may try."""
+        """Let another try: `who` left without an answer."""
         if who == self._trial:
             self._trial = None

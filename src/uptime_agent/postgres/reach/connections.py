@@ -1,12 +1,8 @@
 """All connections to one server under one limit: new, used, idle and leaving ones.
 
-A place is free when the server has closed its side (see libpq/leaving.py), so the server never counts more than the
-limit. A request without a place waits in line. The idle connection to another database that was unused longest makes
-room.
-
-A server that releases nothing within the time for a login stands still. When that takes all places, it counts as
-silent. A silent address keeps a place of its own: several addresses may lead to one server. Targets that are one server
-share places (see places.py).
+A place is free once the server has closed its side (libpq/leaving.py): it never counts more than the limit. Connections
+unreleased within a login's time are stuck; if all are, the server counts as silent. A silent address keeps a place:
+several may lead to one server.
 """
 
 from __future__ import annotations
@@ -26,10 +22,10 @@ from .dialling import Dialler
 from .places import Places, Waiter
 
 IDLE_FOR: Final = 60.0
-"""Seconds after which an idle connection is closed."""
+"""Seconds."""
 
 Spawn = Callable[..., object]
-"""A call that starts a coroutine function with arguments, next to the caller."""
+"""Starts a coroutine function with arguments, next to the caller."""
 
 
 CLOSED: Final = "the server is not asked any more"
@@ -41,10 +37,9 @@ class NoRoom(Exception):
 
 
 class Connections:
-    """The connections of one target, at most `limit` in any state. `None` names the server's own database.
+    """One target's connections. Database `None`: the server's own.
 
-    `used`: places taken, at most what the server counts. `leaving`: of those, closing ones; `stuck`: of those, what the
-    server has not released in time.
+    `used`: taken places. `leaving`: of those, closing ones; `stuck`: of those, unreleased in time.
     """
 
     def __init__(self, dialler: Dialler, limit: int, spawn: Spawn, clock: Clock) -> None:
@@ -61,23 +56,23 @@ class Connections:
 
     @property
     def idle(self) -> int:
-        """The number of open, unused connections."""
+        """The number of idle connections."""
         return len(self._idle)
 
     @property
     def idle_since(self) -> float | None:
-        """When the longest idle one was used, in monotonic seconds; None: none is idle."""
+        """Monotonic seconds."""
         return self._idle[0][0] if self._idle else None
 
     def share(self, other: Connections) -> None:
-        """Share one limit with another target's connections to the same server."""
+        """Share one limit with another target on the same server."""
         if self.places is not other.places:
             self.places.join(other.places)
 
     async def take(self, database: str | None, within: float, *, is_fresh: bool = False) -> tuple[Connection, bool]:
-        """Return a connection and whether it is new. `is_fresh`: it must be.
+        """Return a connection, and whether it is new. Give it back by `release` or `discard`.
 
-        Raises NoRoom after `within` seconds in line, Unreachable. Give it back by `release` or `discard`.
+        Raises NoRoom after `within` seconds in line, Unreachable.
         """
         if self.is_closed:
             raise NoRoom(CLOSED)
@@ -105,22 +100,22 @@ class Connections:
             self._idle.append((self._clock.monotonic(), database, connection))
 
     def discard(self, connection: Connection) -> None:
-        """Close a connection. Its queries are cancelled on the server; its place is free when it is gone."""
+        """Close it, cancelling its queries. Its place stays taken until it is gone."""
         self.leaving += 1
         self._spawn(self._leave, connection)
 
     def resize(self, limit: int) -> None:
-        """Change the limit. A lower one closes idle connections at once, others when given back."""
+        """Change the limit. Excess connections close when idle."""
         self.limit = limit
         self.places.fit()
 
     def sweep(self) -> None:
-        """Close connections that were idle for too long."""
+        """Close connections that idled too long."""
         while self._idle and self._idle[0][0] <= self._clock.monotonic() - IDLE_FOR:
             self.evict()
 
     def close(self) -> None:
-        """Close idle ones now, the others when given back. Waiting requests end."""
+        """Close idle ones now, others when given back. Waiting requests end."""
         self.is_closed = True
         while self._idle:
             self.evict()
@@ -130,7 +125,7 @@ class Connections:
         self.places.fit()
 
     def follow(self, dialler: Dialler) -> None:
-        """Use this dialler from now on. Connections of another role end when given back."""
+        """Use this dialler. Connections of another role end when given back."""
         self._dialler = dialler
         for entry in [each for each in self._idle if self._is_outdated(each[2])]:
             self._idle.remove(entry)
@@ -140,7 +135,7 @@ class Connections:
         return connection.server != self._dialler.server
 
     def evict(self) -> None:
-        """Close the connection that is idle longest."""
+        """Close the longest idle connection."""
         self.discard(self._idle.popleft()[2])
 
     def _idle_one(self, database: str | None) -> Connection | None:
@@ -151,7 +146,7 @@ class Connections:
         return None
 
     async def _place(self, database: str | None, within: float, *, is_fresh: bool) -> Connection | None:
-        """Wait for a place; return None with one, or a connection that was passed on."""
+        """None: a place. Otherwise a connection that was passed on."""
         if self.places.take(self):
             return None
         if self.places.are_stuck:
@@ -183,7 +178,7 @@ class Connections:
             self.places.free(self)
 
     async def _dial(self, database: str | None) -> Connection:
-        """Connect, with a place that was taken. An address after a silent one takes another place, if possible."""
+        """An address after a silent one takes another place, if possible."""
         left: list[socket.socket] = []
         connection, taken = None, 1
 
@@ -211,7 +206,6 @@ class Connections:
         await self._see_off(connection.leave())
 
     async def _see_off(self, left: socket.socket | None) -> None:
-        """Free a leaving place once the server has released it."""
         try:
             if left is not None:
                 with closing(left):
@@ -221,7 +215,6 @@ class Connections:
             self.places.free(self)
 
     async def _let_go(self, left: socket.socket) -> None:
-        """Return once the server has released a connection; note if that takes longer than a login."""
         with anyio.move_on_after(self._dialler.within):
             await gone(left)
             return

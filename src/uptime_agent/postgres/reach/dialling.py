@@ -1,4 +1,4 @@
-"""Dialling: a new connection to a server, at the first address that answers."""
+"""Dialling: a new connection, at the first address that answers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...checks import Resolver, Unresolved
 from ...libpq import Connection, Server, Unreachable
 
 CONNECT_WITHIN: Final = 5.0
-"""Seconds for the name, all of its addresses, and the login."""
+"""Seconds for name, addresses and login together."""
 
 Left = Callable[[socket.socket], None]
 
 
 @frozen
 class Dialler:
-    """Makes connections to one server. `within`: seconds for each."""
+    """Connects to one server, each time within `within` seconds."""
 
     server: Server
     resolver: Resolver
@@ -30,11 +30,9 @@ class Dialler:
     within: float = CONNECT_WITHIN
 
     async def dial(self, database: str | None, left: Left, may_go_on: Callable[[], bool] = lambda: True) -> Connection:
-        """Connect. Failed connections go to `left`, which must wait for their end.
+        """Connect. Failed connections go to `left`, which must await their end. Raises Unreachable.
 
         `may_go_on` is asked before each further address: the failed one still counts.
-
-        Raises Unreachable: no address answers or accepts us in time.
         """
         began = self.clock.monotonic()
         connection, error = None, f"{self.server} does not answer within {self.within:g} s"

@@ -1,7 +1,6 @@
-"""Places: the connections of one server for all targets that lead there, and the waiting line.
+"""Places: one server's connections for all targets that lead there, and the line.
 
-Two targets may be one server under two names, with different roles. Then they share places. The lowest limit holds for
-both together, the longest wait comes first, and idle connections of one make room for the other.
+These targets share the lowest limit. The longest wait comes first, and idle connections of one make room for others.
 """
 
 from __future__ import annotations
@@ -16,10 +15,7 @@ from ...libpq import Connection
 
 
 class Holder(Protocol):
-    """The connections of one target. `used`: its places; `leaving`: of those, closing ones.
-
-    `stuck`: of those, what the server has not released in time.
-    """
+    """One target's connections. See Connections for `used`, `leaving` and `stuck`."""
 
     limit: int
     used: int
@@ -33,18 +29,15 @@ class Holder(Protocol):
 
     @property
     def idle_since(self) -> float | None:
-        """When the longest idle one was used, in monotonic seconds; None: none is idle."""
+        """Monotonic seconds."""
 
     def evict(self) -> None:
-        """Close the connection that is idle longest."""
+        """Close the longest idle connection."""
 
 
 @define(eq=False)
 class Waiter:
-    """An entry in the line: for a place, or for a connection to that database that is passed on.
-
-    It gets neither if it waits in vain.
-    """
+    """An entry in the line: gets a place, a connection, or in vain neither."""
 
     holder: Holder
     database: str | None
@@ -55,7 +48,7 @@ class Waiter:
 
 
 class Places:
-    """The places of one server, and the line for them."""
+    """One server's places, and the line."""
 
     def __init__(self, holder: Holder) -> None:
         self.holders = [holder]
@@ -63,35 +56,35 @@ class Places:
 
     @property
     def limit(self) -> int:
-        """Their number: the lowest of the holders' limits."""
+        """The lowest of the holders' limits."""
         return min(each.limit for each in [each for each in self.holders if not each.is_closed] or self.holders)
 
     @property
     def used(self) -> int:
-        """Places in use, at most what the server counts."""
+        """At most what the server counts."""
         return sum(each.used for each in self.holders)
 
     @property
     def are_stuck(self) -> bool:
-        """Whether leaving connections take all places and the server releases none: it stands still."""
+        """Whether the server stands still: it releases none of all places."""
         return self.limit <= self.used == sum(each.stuck for each in self.holders)
 
     def take(self, holder: Holder) -> bool:
-        """Take a place, if one is free and none waits."""
+        """Take a free place, if no request waits."""
         if self.waiting or self.used >= self.limit:
             return False
         holder.used += 1
         return True
 
     def make_room(self) -> bool:
-        """Close the connection that is idle longest, of any holder. False: none is idle."""
+        """Close the longest idle connection. False: none is idle."""
         idle = [(since, each) for each in self.holders if (since := each.idle_since) is not None]
         if idle:
             min(idle, key=lambda found: found[0])[1].evict()
         return bool(idle)
 
     def mark_stuck(self, holder: Holder) -> None:
-        """Note a place that the server has not released in time. If those are all, the line ends."""
+        """Note an unreleased place. If all are, the line ends."""
         holder.stuck += 1
         while self.waiting and self.are_stuck:
             self.waiting.popleft().turn.set()
@@ -105,7 +98,7 @@ class Places:
         self.fit()
 
     def fit(self) -> None:
-        """Apply the present limit: close idle connections beyond it, admit waiting requests."""
+        """Apply the limit: close excess idle connections, admit waiting requests."""
         while self.used - sum(each.leaving for each in self.holders) > self.limit and self.make_room():
             pass
         while self.waiting and self.used < self.limit:
@@ -115,7 +108,7 @@ class Places:
             waiter.turn.set()
 
     def join(self, others: Places) -> None:
-        """Merge with other places: they turned out to be of the same server."""
+        """Merge with other places of the same server."""
         for holder in others.holders:
             holder.places = self
         self.holders += others.holders
@@ -124,7 +117,7 @@ class Places:
         self.fit()
 
     def part(self, holder: Holder) -> None:
-        """Let a holder go: it leads to another server now."""
+        """Release a holder that leads to another server now."""
         if self.holders == [holder]:
             return
         self.holders.remove(holder)

@@ -1,9 +1,7 @@
-"""One server and its requests: those for one database that come together share a pipeline.
+"""One server and its requests. Those for one database share a pipeline.
 
-A line holds the requests for one database. Costly ones have a separate line, so that cheap ones need not wait if a
-connection is free. While a line has requests, one driver takes a connection and all of them; later requests go into its
-next round. A request that is given up is not sent any more, or its answer is dropped. A pipeline that is no longer
-wanted is cancelled on the server.
+A line holds a database's cheap or costly requests. One driver takes a connection and all its requests; later ones go
+into its next round. A pipeline of unwanted requests is cancelled on the server.
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ EXTENSIONS_WITHIN: Final = 2.0
 CUT_OFF: Final = "cut off: its job was removed, or the agent stopped"
 
 Line = tuple[str | None, bool, bool]
-"""A database, whether its requests need a new connection of their own, and whether they are cheap."""
+"""A database; whether requests need new connections; whether they are cheap."""
 
 
 @define(eq=False)
 class _Link:
-    """A connection in use: whether the server answered over it in this round."""
+    """`has_answered`: in this round."""
 
     connection: Connection
     is_fresh: bool
@@ -48,7 +46,7 @@ class _Link:
 
 
 class Reach:
-    """One server, asked within its limit of connections, and left alone while it does not answer."""
+    """One server, asked within its limit, and left alone while silent."""
 
     def __init__(self, connections: Connections, breaker: Breaker, spawn: Spawn, clock: Clock) -> None:
         self.connections = connections
@@ -63,11 +61,11 @@ class Reach:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is asked, and the server has released every connection."""
+        """Nothing is asked, and the server has released every connection."""
         return not self._lines and not self.connections.used
 
     def close(self) -> None:
-        """Ask nothing more, give up running requests, and close the connections."""
+        """Give up all requests, and close the connections."""
         self._is_closed = True
         for waiting in list(self._lines.values()):
             self.give_up(waiting)
@@ -76,7 +74,7 @@ class Reach:
         self.connections.close()
 
     def ask(self, request: Request) -> None:
-        """Have a request answered. It ends in any case, also with the reason why it was not asked."""
+        """Have a request answered. It ends in any case."""
         line = (request.database, request.probe.call is not None, request.probe.is_cheap)
         if self._is_closed:
             request.end(skipped(CUT_OFF))
@@ -92,14 +90,14 @@ class Reach:
         self._spawn(self._drive, line)
 
     def give_up(self, requests: Sequence[Request]) -> None:
-        """End requests that are no longer wanted. A pipeline with only such requests is cancelled on the server."""
+        """End unwanted requests, on the server if none else shares the pipeline."""
         self._end([request for request in requests if request.is_open], skipped(CUT_OFF))
         for scope, wanted in list(self._under_way.items()):
             if not any(request.is_open for request in wanted):
                 scope.cancel()
 
     async def _drive(self, line: Line) -> None:
-        """Answer the requests of a line until it is empty."""
+        """Answer a line until it is empty."""
         waiting = self._lines[line]
         try:
             while any(request.is_open for request in waiting):
@@ -113,7 +111,6 @@ class Reach:
             _end_all(waiting, skipped(CUT_OFF))
 
     async def _round(self, line: Line, waiting: list[Request]) -> None:
-        """Take a connection, then all present requests, and answer them."""
         database, needs_fresh, _ = line
         open_ones = [request for request in waiting if request.is_open]
         patience = min(request.wait_until for request in open_ones) - self._clock.monotonic()
@@ -149,7 +146,7 @@ class Reach:
             self.connections.sweep()
 
     async def _answer(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
-        """Answer requests over a connection. If an idle connection had died, they go in `again`."""
+        """Requests on a dead idle connection go in `again`."""
         try:
             await self._answer_all(link, requests, again)
         except (Unreachable, TimeoutError) as exc:
@@ -168,10 +165,7 @@ class Reach:
             self._end(unanswered, failed(Failure.TIMEOUT if is_silent else Failure.CONNECT, error))
 
     async def _answer_all(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
-        """Answer requests, one pipeline after another. Those after a cancelled one go in `again`.
-
-        Its late answers would be taken for theirs.
-        """
+        """Requests after a cancelled pipeline go in `again`: they would get its late answers."""
         extensions = await self._extensions(link, requests)
         fitting: list[tuple[Request, Variant]] = []
         for request in requests:
@@ -190,7 +184,7 @@ class Reach:
                 await self._pipeline(link, together)
 
     def _fitting(self, probe: Probe, extensions: dict[str, tuple[str, str]]) -> Variant | Result | None:
-        """Return the variant for this server; None: a call; or why there is nothing to ask."""
+        """None: a call. A Result: nothing to ask."""
         if probe.role is not Role.ANY and self.is_standby is not None:
             role = Role.STANDBY if self.is_standby else Role.PRIMARY
             if role is not probe.role:
@@ -207,7 +201,6 @@ class Reach:
         return variant
 
     async def _extensions(self, link: _Link, requests: list[Request]) -> dict[str, tuple[str, str]]:
-        """Return version and schema of each extension, if a request needs one."""
         if not any(request.probe.extension for request in requests):
             return {}
         try:
@@ -219,7 +212,6 @@ class Reach:
         return {name: (version, schema) for name, version, schema in texts}
 
     async def _pipeline(self, link: _Link, together: Sequence[tuple[Request, Variant]]) -> None:
-        """Ask in one pipeline, and pass on each answer as it comes."""
         wanted = [(request, variant) for request, variant in together if request.is_open]
         if not wanted:
             return
@@ -244,7 +236,6 @@ class Reach:
                 pass
 
     async def _call(self, link: _Link, request: Request) -> None:
-        """Run a callable probe on a new connection."""
         began = self._clock.monotonic()
         request.begin(began)
         assert request.probe.call is not None
@@ -269,7 +260,7 @@ class Reach:
 
 @define(eq=False)
 class _Caller:
-    """The connection for a callable probe, with its deadline `until`, monotonic seconds."""
+    """`until`: monotonic seconds."""
 
     _connection: Connection
     _until: float
@@ -281,7 +272,7 @@ class _Caller:
         return self._connection.phases
 
     async def fetch(self, sql: str) -> Rows:
-        """Run a query within the time left; its values are texts. Raises ServerError."""
+        """Run a query; values are texts. Raises ServerError."""
         left = self._until - self._clock.monotonic()
         answer = await self._connection.fetch(Query(sql.encode(), left))
         self._connection.phases["first_row"] = answer.seconds

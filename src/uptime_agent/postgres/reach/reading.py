@@ -1,4 +1,4 @@
-"""The meaning of a server's answers: text as values of a probe's columns, errors as classes of failures."""
+"""The meaning of answers: values and classes of failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...libpq import Answer
 from ..contract import Failure, Probe, Row, Rows, Type, Value
 
 LEFT_OUT: Final = "left_out"
-"""A last column of that name counts the rows beyond those given."""
+"""A last column that counts further rows."""
 
 _CLASSES: Final[Mapping[str, Failure]] = {
     "42501": Failure.PERMISSION,
@@ -30,18 +30,18 @@ _OF_CONNECTIONS: Final = ("08", "57P", "28", "53300", "3D000")
 
 
 class WrongShape(Exception):
-    """An answer does not have the probe's columns."""
+    """An answer lacks the probe's columns."""
 
 
 def class_of(sqlstate: str) -> Failure:
-    """Return the failure class of an SQLSTATE."""
+    """Return an SQLSTATE's class."""
     if sqlstate.startswith(_OF_CONNECTIONS):
         return Failure.CONNECT
     return _CLASSES.get(sqlstate, Failure.QUERY)
 
 
 def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
-    """Return the rows that the probe keeps, and the number left out. Raises WrongShape."""
+    """Return the kept rows, and how many were left out. Raises WrongShape."""
     counts_rest = answer.names[-1:] == (LEFT_OUT,)
     width = len(answer.names) - counts_rest
     if width != len(probe.columns):
@@ -60,7 +60,7 @@ def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
 
 
 def text_of(value: bytes) -> str:
-    """Return the text of a value, with a sign for invalid UTF-8."""
+    """Decode, with a sign for invalid UTF-8."""
     return value.decode("utf-8", "replace")
 
 

@@ -11,9 +11,9 @@ from ..contract import Failure, OutcomeKind, Probe, Rows
 
 @frozen(kw_only=True)
 class Result:
-    """The end of a request. `waited` for a connection, `executed`: seconds of our time; `cost`: of the server's.
+    """A request's end. In seconds: `waited`, `executed`; `cost` of the server's time.
 
-    STORED means that all rows are there. `is_unproven`: our tests have no such server.
+    STORED: all rows are there. `is_unproven`: our tests have no such server.
     """
 
     kind: OutcomeKind
@@ -28,20 +28,20 @@ class Result:
 
 
 def failed(failure: Failure, reason: str) -> Result:
-    """Return the result of a failed try."""
+    """Return a failed try's result."""
     return Result(kind=OutcomeKind.FAILED, failure=failure, reason=reason)
 
 
 def skipped(reason: str) -> Result:
-    """Return the result of a request that was not tried. The reason is one word, ": " and details."""
+    """An untried request's result. The reason: one word, ": " and details."""
     return Result(kind=OutcomeKind.SKIPPED, reason=reason)
 
 
 @define(eq=False)
 class Request:
-    """A probe to run on a database (None: the one for probes of the whole server).
+    """A probe to run on a database; None: the server's own.
 
-    `asked`, `wait_until`: monotonic seconds. `on_end` is called once, with the request, when its result is there.
+    `asked`, `wait_until`: monotonic seconds. `on_end` is called once.
     """
 
     probe: Probe
@@ -53,16 +53,16 @@ class Request:
     begun: float | None = None
     tries: int = 0
     spent: float = 0.0
-    """Seconds of work in earlier tries."""
+    """Seconds of earlier tries."""
 
     @property
     def is_open(self) -> bool:
-        """Whether its result is still awaited."""
+        """Whether its result is awaited."""
         return self.result is None
 
     @property
     def left(self) -> float:
-        """Seconds that it may still work, besides waits for a connection."""
+        """Seconds of work left, besides waits."""
         return max(self.probe.timeout - self.spent, 0.001)
 
     def begin(self, now: float) -> None:
@@ -70,13 +70,13 @@ class Request:
         self.begun = now
 
     def put_back(self, now: float) -> None:
-        """Note that it must be tried again. Its work so far is spent."""
+        """Retry it. Its work so far is spent."""
         self.tries += 1
         self.spent += 0.0 if self.begun is None else now - self.begun
         self.begun = None
 
     def end(self, result: Result) -> None:
-        """Set its result, unless it has one."""
+        """Set its result, once."""
         if self.result is None:
             self.result = result
             self.on_end(self)

@@ -1,8 +1,6 @@
-"""Metric storage: where samples and outcomes are kept, for how long, and how they wait while the store is down.
+"""Metric storage: where samples and outcomes are kept, and wait.
 
-Offers stores (`SqliteMetrics`, `postgres_metrics`, `MemoryMetrics`), their `Retention`, the `MetricWriter` with its
-`Spool`, and `rates` of counters. Knows the contract of probes, but no target or schedule. Stores are called on one
-thread at a time.
+Stores are called on one thread at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of metric stores besides StoreUnavailable, after which the same batch may be written later."""
+"""Errors of metric stores besides StoreUnavailable."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from ..contract import StoreUnavailable
 
 
 class StoreUnusable(StoreUnavailable):
-    """The store is there but unusable: another program's, of a newer version, corrupt. Until a person acts it counts as
-    away.
-    """
+    """Another program's, too new, or corrupt. Counts as away until a person acts."""
 
 
 class Unstorable(Exception):
-    """No store can ever hold this sample: a value does not fit its column, or a name is invalid."""
+    """No store can ever hold this sample."""

@@ -1,4 +1,4 @@
-"""Metrics in memory: the meaning of a metric store in its shortest form. Gone with the process."""
+"""Metrics in memory, gone with the process: a metric store in its shortest form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MemoryMetrics:
         """Do nothing."""
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
-        """Keep these. See MetricStore. Raises Unstorable, and then keeps none."""
+        """Keep all, or none: raises Unstorable."""
         prepared = [(sample, columns_to_add(sample.probe, self._types[sample.probe.name])) for sample in samples]
         given = [normal_columns(sample) for sample in samples]
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]

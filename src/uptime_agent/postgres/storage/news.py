@@ -1,4 +1,4 @@
-"""News of storage for the log, each with its text."""
+"""News of storage for the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StoreLost:
 
 @frozen
 class StoreBack:
-    """The store works again; the spool is replayed."""
+    """The store works again."""
 
     waiting: Counts
 
@@ -39,7 +39,7 @@ class Replayed:
 
 @frozen
 class Lost:
-    """Measurements are gone: the spool was full, damaged or unwritable, or the queue was full."""
+    """Measurements are gone."""
 
     counts: Counts
     why: str
@@ -50,7 +50,7 @@ class Lost:
 
 @frozen
 class Refused:
-    """A sample that no store can hold."""
+    """No store can hold a sample."""
 
     target: str
     probe: str

@@ -1,4 +1,4 @@
-"""Places of metrics whose drivers are imported at first use."""
+"""Metric stores with drivers imported at first use."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ SCHEMA: Final = "timerqueue_metrics"
 def postgres_metrics(
     dsn: str, retention: Retention | None = None, *, schema: str = SCHEMA, password: str | None = None
 ) -> ReadableStore:
-    """Make a metric store in a schema of a PostgreSQL server. `dsn`: in libpq's words. Nothing connects before `open`.
+    """Make a PostgreSQL store, which connects at `open`. `dsn`: in libpq's words.
 
-    `password`: separate, so that the dsn can be shown.
-
-    Raises ModuleNotFoundError without psycopg 3, and says which extra brings it.
+    `password`: separate, so that the dsn can be shown. Raises ModuleNotFoundError without psycopg 3.
     """
     try:
         from .postgres import PostgresMetrics  # noqa: PLC0415 - only this store needs the driver

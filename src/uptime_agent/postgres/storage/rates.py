@@ -1,7 +1,6 @@
-"""Rates of counters, never negative: a counter that went back was reset, and its growth meanwhile is unknown.
+"""Rates of counters, never negative. Pure.
 
-Pure. An interval with a known or visible reset has no rate: a guess from 0 would be too low, and the difference
-negative. The next interval has one again.
+After a known or visible reset an interval has no rate: a guess from 0 would be too low.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 Point = tuple[float, float | None]
-"""An instant in UTC seconds, and a counter's value then."""
+"""An instant in UTC seconds, and a counter's value."""
 
 
 def rates(points: Iterable[Point], resets: Sequence[float] = ()) -> list[Point]:
-    """Return the growth per second from each point to the next, or None where unknown.
+    """Return the growth per second between points; None: unknown.
 
-    `points` are in order of time; those without a value are skipped, and second ones of an instant. `resets`: UTC
-    seconds, sorted.
+    `points`: in order of time; missing values are skipped. `resets`: UTC seconds, sorted.
     """
     found: list[Point] = []
     before: tuple[float, float] | None = None

@@ -1,4 +1,4 @@
-"""Reading: what stores tell people."""
+"""What stores tell people."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..contract import Failure, MetricStore, OutcomeKind, ProbeOutcome
 from .retention import Retention
 
 LAST_KINDS: Final = frozenset({OutcomeKind.STORED, OutcomeKind.PARTIAL})
-"""Ends of a probe that answered, for `last`."""
+"""The probe answered."""
 
 FIGURES: Final = ("lateness", "waited", "executed", "stored", "rows", "cost")
 
 
 @frozen
 class StoredSample:
-    """A stored sample. `at`: UTC seconds. The rows are in the order of `columns`, in the form of storage."""
+    """`at`: UTC seconds. Values are in the form of storage."""
 
     target: str
     probe: str
@@ -32,9 +32,7 @@ class StoredSample:
 
 @frozen
 class Stock:
-    """The stored amount of a probe on a target. `last`: UTC seconds. `bytes`: its share of the probe's table, by rows;
-    None: unknown.
-    """
+    """A probe's amount on a target. `last`: UTC seconds. `bytes`: of its table, by rows."""
 
     target: str
     probe: str
@@ -46,20 +44,20 @@ class Stock:
 
 
 class MetricReader(Protocol):
-    """The part of a store for people. Newest first, at most `limit`; of one target and probe, or of all."""
+    """A store for people. Newest first; target or probe None: all."""
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
         """Return stored samples."""
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
-        """Return records of probes that were due."""
+        """Return records of due probes."""
 
     def stock(self) -> list[Stock]:
-        """Return the amount for each target and probe, sorted by name."""
+        """Return amounts, sorted by name."""
 
 
 def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
-    """Divide the bytes of each probe's table among targets, by rows."""
+    """Divide each probe's bytes among targets, by rows."""
     rows: Counter[str] = Counter()
     for each in found:
         rows[each.probe] += each.rows
@@ -70,13 +68,13 @@ def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
 
 
 class ReadableStore(MetricStore, MetricReader, Protocol):
-    """A store that can be read, and whose retention may change while open: each of ours."""
+    """A readable store, whose retention may change while open."""
 
     retention: Retention
 
 
 def outcome_of(target: str, probe: str, database: str, due: float, row: Sequence[Any]) -> ProbeOutcome:
-    """Return a record. `row`: kind, failure, reason, then the figures in the order of FIGURES, as in tables."""
+    """Return a record. `row`: kind, failure, reason, then FIGURES."""
     kind, failure, reason, *figures = row
     return ProbeOutcome(
         probe=probe,

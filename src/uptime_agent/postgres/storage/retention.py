@@ -1,4 +1,4 @@
-"""Retention: how long samples are kept, by target and probe. Pure."""
+"""Retention: how long data is kept. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _positive(_: object, attribute: object, value: float) -> None:
 
 @frozen(kw_only=True)
 class Retention:
-    """Seconds for which data is kept. The most exact entry decides: target and probe, probe, else `default`.
+    """Seconds for which data is kept. The most exact entry decides.
 
-    The newest snapshot of an `on_change` probe is kept forever: it is the present state.
+    An `on_change` probe's newest snapshot stays forever: it is the present state.
     """
 
     default: float = field(default=28 * DAY, validator=_positive)
@@ -29,10 +29,10 @@ class Retention:
     """By (target, probe)."""
 
     def keep(self, target: str, probe: str) -> float:
-        """Return the seconds for which samples of this probe on this target are kept."""
+        """Return the probe's seconds on this target."""
         return self.targets.get((target, probe), self.probes.get(probe, self.default))
 
     def longest(self, probe: str) -> float:
-        """Return the longest seconds for which a target keeps samples of this probe."""
+        """Return the probe's most seconds on any target."""
         general = self.probes.get(probe, self.default)
         return max([general, *(keep for (_, name), keep in self.targets.items() if name == probe)])

@@ -1,4 +1,4 @@
-"""Shapes: the table of a probe's columns, and how an old table follows a newer probe."""
+"""Shapes: a probe's table, and how it follows a newer probe."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .errors import Unstorable
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 RESERVED: Final = frozenset({"meta", "outcome", "outcomes", "probe_column", "sample", "series"})
-"""Names of our own tables and views."""
+"""Our own tables and views."""
 OURS: Final = "sample_"
-"""The beginning of our own columns' names."""
+"""Prefix of our own columns."""
 
 
 def table_of(probe: Probe) -> str:
-    """Return the name of the probe's table."""
+    """Name the probe's table."""
     return f"probe_{probe.name}"
 
 
 def check_names(probe: Probe) -> None:
-    """Raise Unstorable unless the names of the probe and its columns can be those of a table."""
+    """Raise Unstorable unless the names fit a table."""
     names = [column.name for column in probe.columns]
     if not _NAME.fullmatch(probe.name) or probe.name in RESERVED or probe.name.startswith("probe_"):
         msg = f"a probe cannot be called {probe.name!r}: 1 to 40 of a-z, 0-9 and _, and none of {sorted(RESERVED)}"
@@ -37,10 +37,9 @@ def check_names(probe: Probe) -> None:
 
 
 def columns_to_add(probe: Probe, there: Mapping[str, str]) -> list[Column]:
-    """Return the columns that the probe's table lacks. `there`: types by name.
+    """Return the columns that a table lacks. `there`: types by name.
 
-    A removed column stays, empty in newer rows. Raises Unstorable if a column changed its type: stored values would
-    change their meaning.
+    Removed columns stay. Raises Unstorable if a type changed: stored values would change their meaning.
     """
     check_names(probe)
     for column in probe.columns:

@@ -1,9 +1,7 @@
-"""Values in one form, whatever driver, spool or server they come from, to be stored and compared.
+"""The form of storage: values from any driver, spool or server, made comparable.
 
-By column type: BIGINT a whole number of 64 bits, DOUBLE a float, TEXT a text in UTF-8 without NUL, BOOLEAN a boolean.
-TIMESTAMP is whole microseconds since 1970 in UTC, NUMERIC a whole number or its digits as text. None is "no value", and
-so is NaN. A value in that form stays as it is, so that a row may pass twice. Columns are processed as a whole, as
-single values cost ten times as much.
+BIGINT: 64 bits. TEXT: UTF-8 without NUL. TIMESTAMP: microseconds since 1970 in UTC. NUMERIC: a whole number, or digits.
+NaN is None. Stored values pass unchanged. Columns are processed as a whole: single values cost ten times as much.
 """
 
 from __future__ import annotations
@@ -30,21 +28,21 @@ _LAST_INSTANT: Final = (dt.datetime(9999, 12, 30, tzinfo=dt.UTC) - EPOCH) // MIC
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _LONGEST_NUMBER: Final = 400
-"""Digits of a NUMERIC, before and after the point: more are no measurement."""
+"""Digits."""
 
 
 def microseconds(seconds: float) -> int:
-    """Return UTC seconds as whole microseconds."""
+    """Return seconds as whole microseconds."""
     return round(seconds * 1_000_000)
 
 
 def normal_columns(sample: Sample) -> list[Values]:
-    """Return the values of each column, in the order of the rows. Raises Unstorable if one does not fit."""
+    """Return each column's values. Raises Unstorable if one does not fit."""
     return normal_values(sample.probe, sample.rows)
 
 
 def normal_values(probe: Probe, rows: Sequence[Row]) -> list[Values]:
-    """Return the values of each column of a probe's rows, of any number of samples. See `normal_columns`."""
+    """Like `normal_columns`, of several samples."""
     columns = probe.columns
     if not rows:
         return [()] * len(columns)
@@ -56,10 +54,7 @@ def normal_values(probe: Probe, rows: Sequence[Row]) -> list[Values]:
 
 
 def fingerprint(sample: Sample, normal: Sequence[Values] | None = None) -> str:
-    """Return the sample's fingerprint, equal over restarts, drivers and the spool.
-
-    `normal`: its `normal_columns`, if known.
-    """
+    """Return a fingerprint, equal over restarts, drivers and the spool. `normal`: its `normal_columns`."""
     columns = [
         [_spoken(column.type, value) for value in values]
         for column, values in zip(
@@ -70,12 +65,12 @@ def fingerprint(sample: Sample, normal: Sequence[Values] | None = None) -> str:
 
 
 def instant(at_us: int) -> dt.datetime:
-    """Return microseconds since 1970 as an instant."""
+    """Return the instant of microseconds since 1970."""
     return EPOCH + dt.timedelta(microseconds=at_us)
 
 
 def _spoken(type_: Type, value: Any) -> Any:
-    """Return a value in the form of storage, as a driver would return it."""
+    """As a driver returns it."""
     if value is None:
         return None
     if type_ is Type.TIMESTAMP:

@@ -1,4 +1,4 @@
-"""Weeks of UTC, from Monday to Monday: the partitions. Pure."""
+"""Weeks of UTC, from Monday to Monday. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WEEK: Final = dt.timedelta(weeks=1)
 
 @frozen(order=True)
 class Week:
-    """The week from `monday`, at midnight in UTC."""
+    """The week from `monday`, midnight in UTC."""
 
     monday: dt.date
 
@@ -25,7 +25,7 @@ class Week:
 
     @classmethod
     def named(cls, suffix: str) -> Week:
-        """Return the week of a suffix. Raises ValueError for another text."""
+        """Return a suffix's week. Raises ValueError for another text."""
         week = cls(dt.date.fromisoformat(suffix.removeprefix("w")))
         if suffix != week.suffix or week.monday.weekday():
             msg = f"{suffix!r} is no week"
@@ -34,12 +34,12 @@ class Week:
 
     @property
     def suffix(self) -> str:
-        """The end of a partition's name: w20260105."""
+        """A partition's end: w20260105."""
         return f"w{self.monday:%Y%m%d}"
 
     @property
     def bounds(self) -> tuple[str, str]:
-        """The first instant and the end, with their offset: a server's time zone changes nothing."""
+        """First instant and end, with offset: a server's time zone changes nothing."""
         return f"{self.monday} 00:00:00+00", f"{self.monday + WEEK} 00:00:00+00"
 
     @property
@@ -48,6 +48,6 @@ class Week:
         return dt.datetime.combine(self.monday + WEEK, dt.time(), dt.UTC).timestamp()
 
     def and_next(self, count: int) -> Iterator[Week]:
-        """Yield this week and `count` weeks after it."""
+        """Yield this week and `count` more."""
         for number in range(count + 1):
             yield Week(self.monday + number * WEEK)

@@ -1,10 +1,8 @@
-"""The writer: between probes, which must not wait, and a store, which may be slow, full or away.
+"""The writer: between probes, which must not wait, and a store, which may be slow or away.
 
-`put` fills a bounded queue, from any thread. When it is full, only the record is taken, which says so. `turn` is called
-regularly on one thread, with the time, and writes many samples in one transaction. While the store fails, or older
-samples are in the spool, everything goes through the spool, so that the order is kept. A sample that no store can hold
-is found by halving and left out, and its record says why. `finish` is the last turn, with a deadline and a report.
-There is no clock and no wait in here.
+`put` fills a bounded queue from any thread; when full, it takes only records. `turn`, on one thread, writes one large
+transaction. While the store fails, or the spool holds older samples, all goes through the spool, in order. Halving
+finds an unstorable sample, which is left out.
 """
 
 from __future__ import annotations
@@ -27,16 +25,16 @@ from .values import normal_columns
 logger = getLogger(__name__)
 
 MOST_AT_ONCE: Final = 20_000
-"""Rows, samples and outcomes of one transaction, about."""
+"""Of one transaction, about."""
 TURNED_AWAY: Final = "dropped: the queue to the store was full"
 FIRST_WAIT: Final = 1.0
 LONGEST_WAIT: Final = 60.0
-"""Seconds between two tries to reach the store."""
+"""Seconds between two tries."""
 
 
 @frozen
 class Drained:
-    """The end of a writer: how much of the rest was stored, spooled and dropped."""
+    """How much of the rest was stored, spooled and dropped."""
 
     stored: Counts
     spooled: Counts
@@ -47,9 +45,9 @@ class Drained:
 
 
 class MetricWriter:
-    """A writer to `store`, through `spool` while it is away. `tell` gets news, on the thread of the turns.
+    """Writes to `store`, through `spool` while it is away. `tell` gets news, on the turns' thread.
 
-    `most_waiting`: rows, samples and outcomes in the queue; outcomes alone may be twice that many.
+    `most_waiting`: queued rows, samples and outcomes; outcomes alone may be twice that.
     """
 
     def __init__(
@@ -85,23 +83,23 @@ class MetricWriter:
 
     @property
     def waiting(self) -> int:
-        """The used part of `most_waiting`: rows, samples and outcomes."""
+        """The used part of `most_waiting`."""
         return self._weight
 
     @property
     def has_room(self) -> bool:
-        """Whether a small batch has room. Asked before a probe runs, it spares a vain query."""
+        """Whether a small batch has room: spares a probe a vain query."""
         return self._weight < self._most_waiting
 
     @property
     def so_far(self) -> Drained:
-        """How much was stored, spooled and dropped since the start."""
+        """Amounts since the start."""
         return Drained(self._stored, self._spooled, self._dropped)
 
     def put(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome], now: float) -> bool:
-        """Take these at `now`, in seconds of the clock of `turn`. From any thread, without waiting.
+        """Queue these, from any thread, without waiting. `now`: on the clock of `turn`.
 
-        False: no room. The samples count as lost, and their records say so.
+        False: the samples are lost, and their records say so.
         """
         batch = Batch(tuple(samples), tuple(outcomes))
         with self._lock:
@@ -117,7 +115,7 @@ class MetricWriter:
             return has_room
 
     def turn(self, now: float) -> bool:
-        """Write as much as fits into one transaction. True: more can be written at once."""
+        """Write one transaction. True: more can follow at once."""
         self._tell_losses()
         if self._is_through_spool:
             self._fill_spool(now)
@@ -128,10 +126,7 @@ class MetricWriter:
         return self._has_queue and not self._is_down
 
     def finish(self, now: Callable[[], float], deadline: float, since: Drained | None = None) -> Drained:
-        """Write and replay until the deadline, spool the rest, close everything. Return the result.
-
-        `since`: `so_far` when the end began, if that was earlier.
-        """
+        """Write until the deadline, spool the rest, close everything. `since`: `so_far` at the end's begin."""
         before = self.so_far if since is None else since
         while now() < deadline and self.turn(now()):
             pass
@@ -166,7 +161,7 @@ class MetricWriter:
         return bool(self._queue)
 
     def _may_try(self, now: float) -> bool:
-        """Return whether the store is open, after trying to open it if it is time."""
+        """Open the store if it is time."""
         if self._is_open:
             return True
         if now < self._next_try:
@@ -194,7 +189,6 @@ class MetricWriter:
             self._tell(StoreBack(self._spool.waiting if self._spool else Counts()))
 
     def _take(self, now: float) -> Batch | None:
-        """Take the oldest records out of the queue, and note how long they waited."""
         samples: list[Sample] = []
         outcomes: list[ProbeOutcome] = []
         weight = 0
@@ -208,7 +202,7 @@ class MetricWriter:
         return Batch(tuple(samples), tuple(outcomes)) if weight else None
 
     def _write(self, batch: Batch, now: float) -> bool:
-        """Write a batch, without samples that no store can hold. False: the store is away."""
+        """False: the store is away."""
         try:
             self._store_all(batch)
         except StoreUnavailable as error:
@@ -218,7 +212,6 @@ class MetricWriter:
         return True
 
     def _store_all(self, batch: Batch) -> None:
-        """Write a batch in one transaction, or by halves until an unstorable sample is found."""
         try:
             self._store.write(batch.samples, batch.outcomes)
         except StoreUnavailable:
@@ -240,14 +233,12 @@ class MetricWriter:
             self._drop(_counts(batch), error)
 
     def _refused(self, batch: Batch, samples: Sequence[Sample], error: str) -> Batch:
-        """Return the batch without samples that no store can hold."""
         for sample in samples:
             self._dropped += Counts(1, len(sample.rows))
             self._tell(Refused(sample.target, sample.probe.name, error))
         return batch.without(samples, f"not stored: {error}")
 
     def _keep(self, batch: Batch, now: float) -> None:
-        """Keep what the store refused: in the spool, or else in the queue while it has room."""
         if self._spool is not None and self._append(batch):
             return
         with self._lock:
@@ -278,7 +269,6 @@ class MetricWriter:
         return True
 
     def _storable(self, batch: Batch) -> Batch:
-        """Return the batch without samples that no store can hold."""
         for sample in batch.samples:
             try:
                 normal_columns(sample)
@@ -287,7 +277,7 @@ class MetricWriter:
         return batch
 
     def _replay(self, now: float) -> bool:
-        """Write one batch of the spool. True: there may be more."""
+        """True: there may be more."""
         assert self._spool is not None
         try:
             batch = self._spool.oldest(MOST_AT_ONCE)
@@ -311,7 +301,6 @@ class MetricWriter:
         self._tell(Lost(counts, why))
 
     def _tell_losses(self) -> None:
-        """Tell what was refused, and what the spool has dropped since."""
         with self._lock:
             turned_away, self._turned_away = self._turned_away, Counts()
         if turned_away:

@@ -1,7 +1,6 @@
-"""Metrics in PostgreSQL: written by COPY into weekly partitions, which are made ahead and dropped as a whole.
+"""Metrics in PostgreSQL: COPY into weekly partitions, dropped as a whole.
 
-Offers `PostgresMetrics`. Imports psycopg; `places` of the folder above does without. Called on the writer's thread;
-several nodes may share one schema.
+Imports psycopg. Called on the writer's thread.
 """
 
 from __future__ import annotations

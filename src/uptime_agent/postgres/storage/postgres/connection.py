@@ -1,4 +1,4 @@
-"""A connection to the server of metrics on which no wait is endless, with errors in the store's words."""
+"""A connection on which no wait is endless, with errors in the store's words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import StoreUnusable, Unstorable
 T = TypeVar("T")
 
 PATIENCE: Final = 200
-"""Tenths of a second of the server's silence, in all waits of one transaction together."""
+"""Tenths of a second of silence, in one transaction."""
 
 _DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -32,26 +32,26 @@ _SETTINGS: Final = """
     SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '3s', true),
         set_config('idle_in_transaction_session_timeout', '30s', true)
 """
-"""For one transaction: behind a pooler the next may be in another session."""
+"""Per transaction: a pooler may change the session."""
 
 _LASTING: Final = ("0A", "3F", "42", "XX001", "XX002")
-"""Beginnings of SQLSTATEs that waiting does not cure: no such feature, schema, table or right; damage."""
+"""Waiting does not cure these: no such feature, schema, table or right; damage."""
 
 _UNSTORABLE: Final = ("22", "54")
 
 
 class Silent(psycopg.OperationalError):
-    """The server was silent for too long, or the wait was interrupted."""
+    """The server was silent too long, or the wait was interrupted."""
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """Gives up on a silent server: no timeout of TCP or the server ends a wait for a frozen machine."""
+    """Gives up on a silent server: no timeout ends a wait for a frozen machine."""
 
     silence = 0
     is_unwanted = False
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
-        """Wait as psycopg does, which returns every tenth of a second."""
+        """Wait like psycopg, which returns every tenth of a second."""
         return super().wait(self._impatient(gen), *args, **kwargs)
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
@@ -75,7 +75,7 @@ class Connection(psycopg.Connection[TupleRow]):
 
     @contextmanager
     def short_transaction(self) -> Iterator[None]:
-        """One transaction with deadlines. After an error the connection is closed, which rolls back."""
+        """A transaction with deadlines. An error closes the connection."""
         self.silence = 0
         try:
             self.execute("BEGIN")
@@ -88,7 +88,7 @@ class Connection(psycopg.Connection[TupleRow]):
 
 
 def connect(dsn: str, password: str | None = None) -> Connection:
-    """Connect within some seconds. Raises psycopg.Error."""
+    """Connect. Raises psycopg.Error."""
     said = conninfo_to_dict(dsn)
     ours = {name: value for name, value in _DEFAULTS.items() if name not in said} | {"client_encoding": "UTF8"}
     ours |= {} if password is None else {"password": password}
@@ -96,7 +96,7 @@ def connect(dsn: str, password: str | None = None) -> Connection:
 
 
 def described(dsn: str) -> str:
-    """Return where a connection leads, without a password. Raises ValueError if the text leads nowhere."""
+    """Return where it leads, without a password. Raises ValueError for an invalid dsn."""
     try:
         parameters = conninfo_to_dict(dsn)
     except psycopg.Error:  # whose message would show a part of the text, and that may be the password
@@ -108,7 +108,7 @@ def described(dsn: str) -> str:
 
 @contextmanager
 def errors(where: str) -> Iterator[None]:
-    """Raise the driver's errors as those of a metric store, without rows in them."""
+    """Raise the driver's errors as a store's, without rows in them."""
     try:
         yield
     except psycopg.Error as error:

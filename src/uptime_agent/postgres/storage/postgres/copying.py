@@ -1,7 +1,6 @@
-"""Rows as the text of COPY, written column by column, for many samples of a probe at once.
+"""Rows as the text of COPY, column by column, for many samples at once.
 
-The driver would examine each value. Here columns are processed as a whole, and small samples cost no more per row than
-large ones.
+The driver would examine each value.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ _NOTHING: Final = "\\N"
 
 
 def row_heads(series: int, at_us: int, count: int) -> list[str]:
-    """Return the beginnings of one sample's lines: its series, instant, and row number."""
+    """Begin a sample's lines: series, instant, row number."""
     head = f"{series}\t{spelled_instant(at_us)}\t"
     return [head + number for number in map(str, range(count))]
 
 
 def copy_text(heads: Sequence[str], columns: Sequence[Column], values: Sequence[Sequence[Any]]) -> bytes:
-    """Return lines of these heads and the columns' values, which are in the form of storage."""
+    """Return lines of heads and values, which are in the form of storage."""
     cells = [_cells(column.type, each) for column, each in zip(columns, values, strict=True)]
     return ("\n".join(map("\t".join, zip(heads, *cells, strict=True))) + "\n").encode()
 
 
 @lru_cache(maxsize=1_024)
 def spelled_instant(at_us: int) -> str:
-    """Return an instant with its offset, so that the session's time zone changes nothing."""
+    """With its offset: the session's time zone changes nothing."""
     return instant(at_us).isoformat(sep=" ")
 
 
 def read_instant(value: dt.datetime) -> int:
-    """Return an instant from the driver as microseconds since 1970."""
+    """Return microseconds since 1970."""
     return round((value - instant(0)) / dt.timedelta(microseconds=1))
 
 

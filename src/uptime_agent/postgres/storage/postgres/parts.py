@@ -1,4 +1,4 @@
-"""Parts of a batch: samples of one probe, some thousand rows, prepared and copied together."""
+"""Parts of a batch: one probe's samples, prepared and copied together."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Key = tuple[str, str, str]
 """Target, probe, and the database or ""."""
 
 ROWS: Final = 2_000
-"""Rows of a part, about: few enough for the server to begin soon, enough to process columns as a whole."""
+"""The server begins soon, yet columns are processed as a whole."""
 
 
 @frozen
 class Part:
-    """Samples of one probe. `values`: of each column, of all their rows."""
+    """One probe's samples. `values`: by column."""
 
     probe: Probe
     samples: Sequence[Sample]
@@ -34,7 +34,7 @@ class Part:
         return table_of(self.probe), tuple(column.name for column in self.probe.columns)
 
     def text(self, series: Mapping[Key, int], new: set[tuple[int, int]]) -> bytes:
-        """Return the text of the samples that are `new`, by series and instant, which are removed there."""
+        """Return the text of samples in `new`, and remove them there."""
         heads: list[str] = []
         wanted: list[bool] = []
         for sample in self.samples:
@@ -52,10 +52,10 @@ class Part:
 
 
 def parted(samples: Iterable[Sample]) -> Iterator[Part]:
-    """Yield the samples as parts, sorted by table. Raises Unstorable if no table holds one."""
+    """Yield parts, sorted by table. Raises Unstorable."""
     of_tables: dict[object, list[Sample]] = {}
     of_probes: dict[int, list[Sample]] = {}
-    """The same lists by the identity of probes: comparing their columns takes longer than writing a row."""
+    """By identity: comparing columns takes longer than writing a row."""
     for sample in samples:
         probe = sample.probe
         found = of_probes.get(id(probe))
@@ -76,7 +76,7 @@ def parted(samples: Iterable[Sample]) -> Iterator[Part]:
 
 
 def key_of(sample: Sample) -> Key:
-    """Return the series of a sample."""
+    """Return a sample's series."""
     return sample.target, sample.probe.name, sample.database or ""
 
 

@@ -50,7 +50,7 @@ class Reader:
         return [self._sample(head) for head in self._connection.execute(self._schema.of(_HEADS), asked).fetchall()]
 
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
-        """Return records of probes that were due, newest first."""
+        """Return records, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
         return [
             outcome_of(target, probe, database, read_instant(due) / 1e6, row)
@@ -58,7 +58,7 @@ class Reader:
         ]
 
     def stock(self) -> list[Stock]:
-        """Return the amount for each target and probe."""
+        """Return the amounts."""
         found = [
             Stock(target, probe, databases, samples, rows, read_instant(last) / 1e6)
             for target, probe, databases, samples, rows, last in self._connection.execute(self._schema.of(_STOCK))
@@ -82,7 +82,7 @@ class Reader:
 
 
 def _selected(name: str, type_: str) -> sql.Composed:
-    """Select instants as microseconds: some exceed Python's datetimes."""
+    """Instants are selected as microseconds: some exceed Python's datetimes."""
     if type_ == Type.TIMESTAMP.value:
         return sql.SQL("(extract(epoch FROM {}) * 1000000)::bigint").format(sql.Identifier(name))
     return sql.SQL("{}").format(sql.Identifier(name))

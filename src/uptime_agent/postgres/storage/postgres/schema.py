@@ -1,7 +1,7 @@
-"""Tables of metrics in PostgreSQL: their parents, weekly partitions, and views for people.
+"""Tables of metrics in PostgreSQL: parents, weekly partitions, views for people.
 
-Changes of tables hold one advisory lock for their transaction: of two nodes one makes a table and the other finds it. A
-partition is made separately and then attached, which blocks no writer.
+Changes hold one advisory lock for their transaction. A partition is made first and then attached, which blocks no
+writer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Schema:
         self.name = name
 
     def of(self, text: LiteralString, **parts: sql.Composable) -> sql.Composed:
-        """Return the statement for this schema."""
+        """Fill this schema into a statement."""
         return sql.SQL(text).format(schema=sql.Identifier(self.name), **parts)
 
     def table(self, name: str) -> sql.Identifier:
@@ -58,7 +58,7 @@ class Schema:
         return sql.Identifier(self.name, name)
 
     def prepare(self, connection: Connection) -> None:
-        """Make the tables if there are none. Raises StoreUnusable if there are others."""
+        """Make missing tables. Raises StoreUnusable if others are there."""
         if connection.info.server_version < OLDEST_SERVER:
             msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old for metrics: 13 is the first"
             raise StoreUnusable(msg)
@@ -72,16 +72,16 @@ class Schema:
                 connection.execute(self.of(_TABLES))
 
     def lock(self, connection: Connection) -> None:
-        """Wait for the lock for changes of tables. It ends with the transaction."""
+        """Wait for the lock, until the transaction ends."""
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue metrics'), hashtext(%s))", [self.name])
 
     def try_lock(self, connection: Connection) -> bool:
-        """Take that lock until the transaction ends, and return whether it was free."""
+        """Take that lock if it is free."""
         asked = "SELECT pg_try_advisory_xact_lock(hashtext('timerqueue metrics'), hashtext(%s))"
         return connection.execute(asked, [self.name]).fetchone() == (True,)
 
     def types(self, connection: Connection) -> dict[str, dict[str, str]]:
-        """Return the types of all columns by probe and name, in the order of their addition."""
+        """Return types by probe and column, oldest first."""
         found: dict[str, dict[str, str]] = {}
         asked = self.of("SELECT probe, name, type FROM {schema}.probe_column ORDER BY probe, place")
         for probe, name, type_ in connection.execute(asked):
@@ -89,7 +89,7 @@ class Schema:
         return found
 
     def add_columns(self, connection: Connection, probe: Probe, added: Sequence[Column], already: int) -> None:
-        """Make the probe's table or add its columns, and make its view again. Needs the lock."""
+        """Make the probe's table, or add columns. Needs the lock."""
         table = self.table(table_of(probe))
         declared = [
             sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type.value)) for column in added
@@ -117,7 +117,7 @@ class Schema:
         )
 
     def partitioned(self, connection: Connection) -> list[str]:
-        """Return the tables that have weekly partitions."""
+        """Return the partitioned tables."""
         asked = "SELECT relname FROM pg_class WHERE relkind = 'p' AND relnamespace = %s::regnamespace ORDER BY relname"
         return [name for (name,) in connection.execute(asked, [sql.Identifier(self.name).as_string(connection)])]
 
@@ -132,7 +132,7 @@ class Schema:
         return [Week.named(suffix) for (suffix,) in found]
 
     def make_weeks(self, connection: Connection, table: str, weeks: Iterable[Week]) -> None:
-        """Make the missing partitions of these weeks. Needs the lock."""
+        """Make missing partitions. Needs the lock."""
         there = set(self.weeks(connection, table))
         for week in sorted(set(weeks) - there):
             name, (first, end) = self.partition(table, week), week.bounds
@@ -145,7 +145,7 @@ class Schema:
             connection.execute(self.of(attach, **parts, **bounds))
 
     def partition(self, table: str, week: Week) -> sql.Identifier:
-        """Return the table's partition of a week."""
+        """Return a week's partition."""
         return self.table(f"{table}_{week.suffix}")
 
     def _is_there(self, connection: Connection) -> bool:

@@ -1,8 +1,7 @@
 """Metrics in the tables of one PostgreSQL schema.
 
-Each sample has one row in `sample`, whatever it holds. That is inserted first, and only rows of new samples are copied.
-So nothing is stored twice, however often and by how many nodes it is sent. Rows go in by COPY, one for each probe, into
-partitions that were made ahead; a missing one is made in the same transaction.
+Each sample has one row in `sample`, inserted first; only new samples' rows are copied. So nothing is stored twice,
+however often and by whichever node it is sent.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _LAST: Final = """
 
 
 class PostgresMetrics:
-    """A metric store in a schema of the server at `dsn`. Several nodes may share it."""
+    """A metric store in a schema at `dsn`, which several nodes may share."""
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class PostgresMetrics:
         return f"PostgresMetrics({self._where})"
 
     def open(self) -> None:
-        """Connect, and make the tables if there are none. Raises StoreUnavailable, StoreUnusable."""
+        """Connect, and make missing tables. Raises StoreUnavailable, StoreUnusable."""
         self.close()
         with errors(self._where):
             self._connection = self._dial()
@@ -93,7 +92,7 @@ class PostgresMetrics:
             self._load()
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
-        """Keep these in one transaction. See MetricStore. Raises Unstorable, and then keeps none."""
+        """Keep all in one transaction, or none. Raises Unstorable."""
         parts = list(parted(samples))
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
         with errors(self._where):
@@ -122,7 +121,7 @@ class PostgresMetrics:
         return None if at is None else read_instant(at) / 1e6
 
     def maintain(self, now: float) -> None:
-        """Make the partitions of the next weeks and remove old data, unless another node does."""
+        """Make coming partitions and remove old data, unless another node does."""
         with errors(self._where):
             connection = self._connected()
             self._partitions.clear()  # some of them may go
@@ -130,27 +129,27 @@ class PostgresMetrics:
                 Upkeep(connection, self._schema, self.retention, now).run()
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
-        """See MetricReader. Over a connection of its own."""
+        """See MetricReader. Over its own connection."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
-        """See MetricReader. Over a connection of its own."""
+        """See MetricReader. Over its own connection."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).outcomes(target, probe, limit)
 
     def stock(self) -> list[Stock]:
-        """See MetricReader. Over a connection of its own."""
+        """See MetricReader. Over its own connection."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).stock()
 
     def interrupt(self) -> None:
-        """Interrupt a wait of another thread, within a tenth of a second."""
+        """End another thread's wait, within a tenth of a second."""
         if self._connection is not None:
             self._connection.is_unwanted = True
 
     def close(self) -> None:
-        """Close the connection. Closing again changes nothing."""
+        """Close the connection, if any."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -181,7 +180,6 @@ class PostgresMetrics:
         self._partitions.clear()
 
     def _follow(self, connection: Connection, samples: Sequence[Sample]) -> None:
-        """Give the tables of the samples' probes all their columns."""
         for probe in {id(sample.probe): sample.probe for sample in samples}.values():
             if not columns_to_add(probe, self._types.get(probe.name, {})):
                 continue
@@ -195,7 +193,7 @@ class PostgresMetrics:
     def _make_partitions(
         self, connection: Connection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
     ) -> None:
-        """Make missing partitions: for the first sample of a probe, or for an old week."""
+        """For a probe's first sample, or an old week."""
         needed = {("outcome", Week.of(each.due)) for each in outcomes}
         for sample in samples:
             week = Week.of(sample.at)
@@ -207,7 +205,6 @@ class PostgresMetrics:
             self._partitions |= missing
 
     def _number(self, connection: Connection, keys: Iterable[Key]) -> None:
-        """Get the number of each series."""
         unknown = sorted(set(keys) - self._series.keys())
         while unknown:  # a series that another agent commits at this moment is seen by the next statement
             columns = [list(column) for column in zip(*unknown, strict=True)]
@@ -218,7 +215,7 @@ class PostgresMetrics:
     def _put_heads(
         self, connection: Connection, samples: Sequence[Sample], hashes: Sequence[str | None]
     ) -> set[tuple[int, int]]:
-        """Insert the samples' own rows, and return the series and instants of new ones."""
+        """Return series and instants of new samples."""
         several = [sample for sample, hash_ in zip(samples, hashes, strict=True) if hash_ is None]
         new = self._insert_heads(connection, several, [None] * len(several))
         for sample, hash_ in zip(samples, hashes, strict=True):
@@ -242,15 +239,12 @@ class PostgresMetrics:
         return {(series, read_instant(at)) for series, at in connection.execute(self._schema.of(_HEADS), asked)}
 
     def _newest_before(self, connection: Connection, key: Key, at: str) -> str | None:
-        """Return the hash of the newest snapshot before an instant.
-
-        So a spool that is replayed twice stores nothing that was left out the first time.
-        """
+        """A second replay stores nothing that the first left out."""
         found = connection.execute(self._schema.of(_NEWEST), [*key, at]).fetchone()
         return found[0] if found else None
 
     def _copy(self, connection: Connection, parts: Sequence[Part], new: set[tuple[int, int]]) -> None:
-        """Copy the rows of new samples: of two with one key the first. The server reads meanwhile."""
+        """Copy new samples' rows: of two with one key the first."""
         for table, of_table in groupby(parts, attrgetter("into")):
             name, names = table
             listed = map(sql.Identifier, ("sample_series", "sample_at", "sample_row", *names))

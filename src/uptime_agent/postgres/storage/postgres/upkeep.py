@@ -1,7 +1,7 @@
-"""Upkeep of metrics in PostgreSQL: coming partitions are made, old data goes, newest snapshots stay.
+"""Upkeep: coming partitions are made, old data goes, newest snapshots stay.
 
-A week beyond every retention is dropped as a whole; from others some thousand rows are deleted in each transaction.
-Each transaction takes the advisory lock, or leaves the work to the node that has it.
+A week beyond every retention is dropped; other old rows go in small transactions. Each takes the advisory lock, or
+leaves the work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .schema import Schema
 
 WEEKS_AHEAD: Final = 2
 AT_A_TIME: Final = 20_000
-"""Rows of one transaction of deletes."""
+"""Rows deleted by one transaction."""
 
 _NEWEST: Final = """
     SELECT series, max(at), min(probe) FROM {schema}.sample JOIN {schema}.series ON series.id = series
@@ -50,7 +50,7 @@ class _Table:
 
 
 class Upkeep:
-    """One round over all tables. Raises Busy as soon as another node has the lock."""
+    """One round over all tables."""
 
     def __init__(self, connection: Connection, schema: Schema, retention: Retention, now: float) -> None:
         self._connection = connection
@@ -59,7 +59,7 @@ class Upkeep:
         self._now = now
 
     def run(self) -> None:
-        """Make coming partitions, remove old data."""
+        """Make partitions, remove old data. Raises Busy if another node has the lock."""
         with self._connection.short_transaction():
             self._lock()
             tables = self._schema.partitioned(self._connection)
@@ -72,7 +72,6 @@ class Upkeep:
                 self._clear(table, week)
 
     def _see(self) -> None:
-        """Read the series and the newest snapshots."""
         series = self._connection.execute(self._schema.of("SELECT id, target, probe FROM {schema}.series")).fetchall()
         self._probes = {probe for _, _, probe in series}
         keep = [self._retention.keep(target, probe) for _, target, probe in series]
@@ -110,7 +109,7 @@ class Upkeep:
             pass
 
     def _is_untouched(self, week: Week) -> bool:
-        """Return whether the whole week is younger than the shortest retention."""
+        """Whether the whole week is younger than the shortest retention."""
         start = week.end - 7 * 86_400
         return all(start >= before.timestamp() for before in self._asked["before"])
 

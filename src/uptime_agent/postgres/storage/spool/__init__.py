@@ -1,6 +1,6 @@
 """The spool: unstored batches wait on disk, in order, within a bound.
 
-Offers `Spool`. Knows no store. Used on the writer's thread.
+Used on the writer's thread.
 """
 
 from __future__ import annotations

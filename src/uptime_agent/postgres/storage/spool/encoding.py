@@ -1,6 +1,6 @@
-"""Batches as bytes: samples and outcomes in the form of storage, with their probes' columns.
+"""Batches as bytes, in the form of storage.
 
-A batch is complete: the replaying release may have other columns, or no such probe.
+With their probes' columns: the replaying release may have others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 
 
 def encode(batch: Batch) -> bytes:
-    """Return the batch as bytes. Raises Unstorable for values that do not fit their columns."""
+    """Return a batch as bytes. Raises Unstorable."""
     probes = {sample.probe.name: sample.probe for sample in batch.samples}
     parts = {
         "probes": [_probe_as_row(probe) for probe in probes.values()],

@@ -1,7 +1,6 @@
-"""Segments: append-only files of records, each with its length, counts and a checksum.
+"""Segments: append-only files of records, each with length, counts and checksum.
 
-A crash can tear only the last record. Its length or checksum shows that, and opening for writing cuts it off. Damage
-further in costs the rest of the segment.
+A crash tears only the last record, which opening cuts off. Damage further in costs the segment's rest.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Final
 from attrs import frozen
 
 _HEAD: Final = struct.Struct("<4sIIIII")
-"""Magic, bytes of the payload, samples, rows, outcomes, and the checksum of these and the payload."""
+"""Magic, payload's bytes, samples, rows, outcomes, checksum of these and the payload."""
 _MAGIC: Final = b"tqs1"
 
 
@@ -42,7 +41,7 @@ class Counts:
 
 @frozen
 class Record:
-    """A record of a segment. `end`: the offset of the first byte after it."""
+    """A record. `end`: the next one's offset."""
 
     counts: Counts
     payload: bytes
@@ -50,13 +49,13 @@ class Record:
 
 
 def framed(payload: bytes, counts: Counts) -> bytes:
-    """Return the bytes of a record."""
+    """Return a record's bytes."""
     fields = (len(payload), counts.samples, counts.rows, counts.outcomes)
     return _HEAD.pack(_MAGIC, *fields, _checksum(fields, payload)) + payload
 
 
 def read_record(path: Path, offset: int) -> Record | None:
-    """Return the record at an offset. None: there is none, or it is torn or damaged. Raises OSError."""
+    """Return a record. None: none, torn or damaged. Raises OSError."""
     with path.open("rb") as file:
         file.seek(offset)
         head = file.read(_HEAD.size)
@@ -70,7 +69,7 @@ def read_record(path: Path, offset: int) -> Record | None:
 
 
 def survey(path: Path, offset: int = 0) -> tuple[Counts, int]:
-    """Return the counts from an offset on, and where the last good record ends. Raises OSError."""
+    """Return the counts, and the last good record's end. Raises OSError."""
     counts = Counts()
     while (record := read_record(path, offset)) is not None:
         counts += record.counts
@@ -79,7 +78,7 @@ def survey(path: Path, offset: int = 0) -> tuple[Counts, int]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new and removed names in a folder durable."""
+    """Make a folder's names durable."""
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -1,9 +1,8 @@
-"""A spool in a folder: segments appended to at one end and replayed from the other.
+"""A spool in a folder: segments, appended at one end and replayed from the other.
 
-A batch that `append` has written survives kill -9 and a loss of power: its file is synced, once for each batch.
-`oldest` reads, and `done` goes on. A small file notes that after the batch was committed. A crash in between replays
-the batch, and a store takes no sample twice. A full spool drops and counts its oldest segment: after an outage the
-newest measurements matter most.
+Each batch is synced: it survives kill -9 and loss of power. A small file notes replayed batches; a crash before that
+repeats one, which a store takes once. A full spool drops its oldest segment: after an outage the newest measurements
+matter most.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ if sys.platform != "win32":
     import fcntl
 
 _SEGMENTS: Final = 16
-"""A full spool has about this number of segments."""
+"""Of a full spool, about."""
 _SUFFIX: Final = ".spool"
 _POSITION: Final = "position"
 
 
 class SpoolFailed(Exception):
-    """The spool cannot be read or written: its disk is full or gone, or another process has it."""
+    """The spool is unusable, or another process has it."""
 
 
 class Spool:
-    """A spool of at most `most_bytes` in a folder, which is made if missing.
+    """A spool of at most `most_bytes` in a folder, which it makes.
 
-    `lost`: what was dropped since it was opened, as the spool was full or unreadable.
+    `lost`: dropped since opening, as it was full or unreadable.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, most_bytes: int = 256 * 1024 * 1024) -> None:
@@ -45,13 +44,13 @@ class Spool:
         self.folder = Path(folder)
         self.lost = Counts()
         self.damaged = 0
-        """Segments whose rest was unreadable."""
+        """Segments with an unreadable rest."""
         self._most_bytes = most_bytes
         self._counts: dict[int, Counts] = {}
-        """Samples, rows and outcomes in each segment by its number, oldest first."""
+        """By segment, oldest first."""
         self._sizes: dict[int, int] = {}
         self._offset = 0
-        """The offset of the next record to replay, in the oldest segment."""
+        """Of the next replay, in the oldest segment."""
         self._lock: int | None = None
         self._pending: tuple[int, Counts] | None = None
 
@@ -60,7 +59,7 @@ class Spool:
 
     @property
     def waiting(self) -> Counts:
-        """Samples, rows and outcomes that wait to be replayed."""
+        """What waits to be replayed."""
         return sum(self._counts.values(), Counts())
 
     @property
@@ -69,7 +68,7 @@ class Spool:
         return sum(self._sizes.values())
 
     def open(self) -> None:
-        """Take the folder, and count what waits. A torn end is cut off. Raises SpoolFailed."""
+        """Lock the folder, count what waits, cut off a torn end. Raises SpoolFailed."""
         self.close()
         with _told(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,7 +85,7 @@ class Spool:
             self._drop_empty()
 
     def append(self, batch: Batch) -> None:
-        """Write the batch after all others and sync it. Raises SpoolFailed or Unstorable: then nothing has changed."""
+        """Write and sync a batch. Raises SpoolFailed or Unstorable, and then changes nothing."""
         counts = Counts(len(batch.samples), batch.rows, len(batch.outcomes))
         record = framed(encode(batch), counts)
         if len(record) > self._most_bytes:
@@ -111,10 +110,7 @@ class Spool:
             self._counts[number] = self._counts.get(number, Counts()) + counts
 
     def oldest(self, weight: int = 1) -> Batch | None:
-        """Return the oldest batches as one, up to that weight, or None. They stay until `done`.
-
-        Raises SpoolFailed.
-        """
+        """Return the oldest batches as one; they stay until `done`. Raises SpoolFailed."""
         with _told(self.folder):
             while self._counts:
                 number = next(iter(self._counts))
@@ -126,7 +122,6 @@ class Spool:
         return None
 
     def _read(self, number: int, weight: int) -> tuple[list[Batch], int, Counts]:
-        """Return good records of a segment from the replay's position, their end, and their counts."""
         found: list[Batch] = []
         end, counts = self._offset, Counts()
         while weight > 0 and (record := read_record(self._path(number), end)) is not None:
@@ -139,7 +134,7 @@ class Spool:
         return found, end, counts
 
     def done(self) -> None:
-        """Go on after the batch that `oldest` returned last. Raises SpoolFailed."""
+        """Go on after the last `oldest`. Raises SpoolFailed."""
         if self._pending is None:
             return
         with _told(self.folder):
@@ -187,12 +182,10 @@ class Spool:
         self._counts[number], self._sizes[number] = counts, size
 
     def _drop_empty(self) -> None:
-        """Remove empty segments, oldest first."""
         while self._counts and not self._counts[number := next(iter(self._counts))]:
             self._remove(number)
 
     def _room_for(self, size: int) -> int:
-        """Make room for a record of this size, and return its segment."""
         while self._counts and self.size + size > self._most_bytes:
             self._give_up(next(iter(self._counts)))
         newest = next(reversed(self._counts), None)
@@ -205,12 +198,11 @@ class Spool:
         return 1 + (newest if newest is not None else self._read_position()[0])
 
     def _give_up(self, number: int) -> None:
-        """Drop the oldest segment with its batches."""
         self.lost += self._counts[number]
         self._remove(number)
 
     def _remove(self, number: int) -> None:
-        """Remove the oldest segment, after the note that it is done, so that none of it returns."""
+        """The note comes first, so that none of it returns."""
         del self._counts[number], self._sizes[number]
         self._offset, self._pending = 0, None
         self._write_position(next(iter(self._counts), number + 1), 0)
@@ -224,7 +216,7 @@ class Spool:
         return number, offset
 
     def _write_position(self, number: int, offset: int) -> None:
-        """Replace the note, unsynced: an older note replays stored batches, which are stored once."""
+        """Unsynced: an older note replays batches that are stored once."""
         new = self.folder / f"{_POSITION}.new"
         new.write_text(f"{number} {offset}\n", "ascii")
         new.replace(self.folder / _POSITION)

@@ -1,6 +1,6 @@
-"""Metrics in a SQLite file: a table for each probe, made from its columns.
+"""Metrics in a SQLite file: a table for each probe.
 
-Offers `SqliteMetrics`. Knows no spool or queue. Called on the writer's thread.
+Called on the writer's thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The SQLite file of metrics: its lock, its settings, and its errors in the store's words."""
+"""The SQLite file of metrics: lock, settings, and errors in the store's words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if sys.platform != "win32":
     import fcntl
 
 APPLICATION_ID: Final = 0x74716D78
-"""Marks the file as metrics of ours."""
+"""Marks our files."""
 
 _SETTINGS: Final = (
     "busy_timeout = 3000",
@@ -32,7 +32,7 @@ _LASTING: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class Lock:
-    """`path`.lock, locked by the kernel: one process writes metrics into a file, and kill -9 releases it."""
+    """`path`.lock: one process writes, and kill -9 releases it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(f"{path.name}.lock")
@@ -62,7 +62,7 @@ class Lock:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Connect for writing. A missing file is made, for its owner alone. Raises sqlite3.Error."""
+    """Connect for writing. A new file is its owner's alone. Raises sqlite3.Error."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = sqlite3.connect(
@@ -117,7 +117,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors as those of a metric store."""
+    """Raise SQLite's errors as a metric store's."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -147,10 +147,10 @@ def _check_made(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def put(connection: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]]) -> None:
-    """Execute `sql` with rows for {rows}, many in one statement.
+    """Execute `sql` with many rows in place of {rows}.
 
-    Each step of a statement releases the GIL, and a busy loop keeps it for milliseconds. Sizes are powers of two, so
-    that few statements are prepared.
+    Each step releases the GIL, and a busy loop keeps it for milliseconds. Sizes are powers of two: few statements are
+    prepared.
     """
     first = 0
     while first < len(rows):

@@ -44,7 +44,7 @@ class Reader:
         return [self._sample(head) for head in self._connection.execute(_HEADS, asked).fetchall()]
 
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
-        """Return records of probes that were due, newest first."""
+        """Return records, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
         return [
             outcome_of(target, probe, database, due_us / 1e6, row)
@@ -52,7 +52,7 @@ class Reader:
         ]
 
     def stock(self) -> list[Stock]:
-        """Return the amount for each target and probe."""
+        """Return the amounts."""
         found = [
             Stock(target, probe, databases, samples, rows, last_us / 1e6)
             for target, probe, databases, samples, rows, last_us in self._connection.execute(_STOCK)

@@ -36,7 +36,7 @@ _VERSION_1: Final = (
         executed, stored, rows, cost FROM outcome JOIN series ON series.id = outcome.series""",
 )
 MIGRATIONS: Final = (_VERSION_1,)
-"""The n-th leads to version n. A change is a new one at the end."""
+"""The n-th leads to version n. Changes go at the end."""
 
 TYPES: Final = {
     Type.BIGINT: "INTEGER",
@@ -49,7 +49,7 @@ TYPES: Final = {
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables, or update them. Raises StoreUnusable if their version is newer."""
+    """Make or update the tables. Raises StoreUnusable if their version is newer."""
     with transaction(connection):
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > len(MIGRATIONS):
@@ -65,7 +65,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def types_of(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
-    """Return the types of all columns by probe and name, in the order of their addition."""
+    """Return types by probe and column, oldest first."""
     found: dict[str, dict[str, str]] = {}
     for probe, name, type_ in connection.execute("SELECT probe, name, type FROM probe_column ORDER BY probe, place"):
         found.setdefault(probe, {})[name] = type_
@@ -73,7 +73,7 @@ def types_of(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
 
 
 def add_columns(connection: sqlite3.Connection, probe: Probe, added: Sequence[Column], already: int) -> None:
-    """Make the probe's table or add its columns, and make its view again."""
+    """Make the probe's table or add columns."""
     table = table_of(probe)
     if not already:
         connection.execute(
@@ -100,7 +100,7 @@ def add_columns(connection: sqlite3.Connection, probe: Probe, added: Sequence[Co
 
 
 def quoted(name: str) -> str:
-    """Return the name for SQL, also if it is a keyword."""
+    """Quote a name, which may be a keyword."""
     return f'"{name}"'
 
 

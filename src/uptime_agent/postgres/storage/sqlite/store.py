@@ -1,9 +1,7 @@
 """Metrics in a SQLite file, for one agent.
 
-The file is separate from that of the jobs. A batch or a sweep may hold a write lock for a second, for which no job's
-mark may wait. It grows by other rules, and losing it loses no job. A commit is one fsync, so batches are large. Rows
-are in order of time: new ones lie together, and old ones are the beginning of each table. Each sample has one row in
-`sample`, its identity, so that nothing is stored twice however often it is sent.
+Separate from the jobs' file: no job's mark waits a second for a batch, and losing metrics loses no job. A commit is one
+fsync, so batches are large. Old rows begin each table. Each sample has one row in `sample`: nothing is stored twice.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _OUTCOME: Final = "due_us, series, kind, failure, reason, lateness, waited, exec
 
 
 class SqliteMetrics:
-    """A metric store in the SQLite file at `path`, of about `most_bytes` at most: beyond that the oldest samples go."""
+    """A store at `path`, of about `most_bytes`: beyond that the oldest samples go."""
 
     def __init__(
         self, path: str | os.PathLike[str], retention: Retention | None = None, *, most_bytes: int = GIGABYTE
@@ -47,7 +45,7 @@ class SqliteMetrics:
         return f"SqliteMetrics({str(self.path)!r})"
 
     def open(self) -> None:
-        """Make the file or update it. Raises StoreUnavailable, StoreUnusable."""
+        """Make or update the file. Raises StoreUnavailable, StoreUnusable."""
         self.close()
         self._lock.take()
         try:
@@ -60,7 +58,7 @@ class SqliteMetrics:
             raise
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
-        """Keep these in one transaction. See MetricStore. Raises Unstorable, and then keeps none."""
+        """Keep all in one transaction, or none. Raises Unstorable."""
         columns = [normal_columns(sample) for sample in samples]
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
         with errors(self.path):
@@ -89,34 +87,34 @@ class SqliteMetrics:
         return None if at_us is None else at_us / 1e6
 
     def maintain(self, now: float) -> None:
-        """Remove old and excess data. A sweep is many small transactions, and continues after an interruption."""
+        """Remove old and excess data, in small transactions."""
         with errors(self.path):
             sweep = Sweep(self._writer(), list(self._types))
             sweep.by_age(self._cutoffs(now))
             sweep.by_size(self._most_bytes)
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
-        """See MetricReader. Works also while an agent has the file open."""
+        """See MetricReader. Works while an agent has the file."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
-        """See MetricReader. Works also while an agent has the file open."""
+        """See MetricReader. Works while an agent has the file."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).outcomes(target, probe, limit)
 
     def stock(self) -> list[Stock]:
-        """See MetricReader. Works also while an agent has the file open."""
+        """See MetricReader. Works while an agent has the file."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).stock()
 
     def interrupt(self) -> None:
-        """Interrupt a wait of another thread."""
+        """End another thread's wait."""
         if self._connection is not None:
             self._connection.interrupt()
 
     def close(self) -> None:
-        """Release the file. Closing again changes nothing."""
+        """Release the file, if held."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -135,7 +133,6 @@ class SqliteMetrics:
         self._series = {(target, probe, database): id for target, probe, database, id in rows}
 
     def _follow(self, writer: sqlite3.Connection, sample: Sample) -> None:
-        """Give the sample's table all its columns."""
         there = self._types.setdefault(sample.probe.name, {})
         if added := columns_to_add(sample.probe, there):
             add_columns(writer, sample.probe, added, len(there))
@@ -168,10 +165,7 @@ class SqliteMetrics:
         put(writer, f"INSERT INTO {table_of(probe)} ({names}) {{rows}}", rows)
 
     def _newest_before(self, series: int | None, at_us: int | None) -> str | None:
-        """Return the hash of the newest snapshot, before `at_us` if given.
-
-        So a spool that is replayed twice stores nothing that was left out the first time.
-        """
+        """A second replay stores nothing that the first left out."""
         question = (
             "SELECT hash FROM sample WHERE series = ? AND hash IS NOT NULL AND at_us < ? ORDER BY at_us DESC LIMIT 1"
         )
@@ -207,7 +201,7 @@ class SqliteMetrics:
         )
 
     def _cutoffs(self, now: float) -> dict[str, dict[int, int]]:
-        """Return the microsecond before which data is too old, by probe and series."""
+        """Microseconds, by probe and series."""
         found: dict[str, dict[int, int]] = {}
         for (target, probe, _), series in self._series.items():
             found.setdefault(probe, {})[series] = microseconds(now - self.retention.keep(target, probe))
@@ -215,5 +209,5 @@ class SqliteMetrics:
 
 
 def _numeric(value: Any) -> Any:
-    """Return a value that SQLite can hold: the digits of a number of more than 64 bits."""
+    """More than 64 bits become digits."""
     return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else str(value)

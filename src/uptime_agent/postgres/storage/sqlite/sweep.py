@@ -1,4 +1,4 @@
-"""Sweeps of a SQLite file: old data goes, then the oldest of excess data. Newest snapshots stay."""
+"""Sweeps of a SQLite file: old data goes, then the oldest excess. Newest snapshots stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AT_A_TIME: Final = 5_000
 """Rows of one transaction, so that writes never wait long."""
 
 _STEPS: Final = 40
-"""Parts of the stored time that a sweep by size may remove, one after another."""
+"""Parts of the stored time that one sweep may remove."""
 
 _PROTECTED: Final = """
     SELECT series, max(at_us) FROM sample WHERE hash IS NOT NULL GROUP BY series
@@ -27,14 +27,14 @@ _SPAN: Final = f"""
 
 
 class Sweep:
-    """One sweep of the tables of these probes."""
+    """One sweep."""
 
     def __init__(self, connection: sqlite3.Connection, probes: list[str]) -> None:
         self._connection = connection
         self._probes = probes
 
     def by_age(self, cutoffs: Mapping[str, Mapping[int, int]]) -> None:
-        """Remove rows older than the cutoff of their series, in microseconds, by probe."""
+        """Remove rows before their series' cutoff, in microseconds."""
         of_all: dict[int, int] = {}
         for probe, of_series in cutoffs.items():
             of_all |= of_series
@@ -45,7 +45,7 @@ class Sweep:
         self._shrink()
 
     def by_size(self, most_bytes: int) -> None:
-        """Remove the oldest rows until at most `most_bytes` are in use."""
+        """Remove the oldest rows until at most `most_bytes` are used."""
         for _ in range(_STEPS):
             if self._used() <= most_bytes:
                 return
@@ -63,7 +63,6 @@ class Sweep:
         return [*probes, ("sample", "at_us", "series"), ("outcome", "due_us", "series")]
 
     def _delete(self, table: str, at: str, series: str, cutoffs: Mapping[int, int]) -> None:
-        """Remove rows before the cutoff of their series, but the newest snapshot of each."""
         if not cutoffs:
             return
         by_cutoff: dict[int, list[int]] = {}
@@ -92,6 +91,5 @@ class Sweep:
         return int((pages - free) * size)
 
     def _shrink(self) -> None:
-        """Return free pages to the file system, and empty the log."""
         self._connection.executescript("PRAGMA incremental_vacuum(20000)")  # `execute` takes one step: a page
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
