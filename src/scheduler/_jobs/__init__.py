@@ -1,7 +1,6 @@
-"""A job: its definition, its attempts, how its callable is called, the list of all jobs, and users' options.
+"""Jobs: definitions, attempts, calls, the list of jobs, users' options.
 
-The package knows no queue, no run and no store. The verbs of a job call its `Control`. Handles and the list are for any
-thread; everything else happens on the loop's thread.
+Knows no queue, run or store. Handles and the list are for any thread.
 """
 
 from .asked import AskedRun, answer_together

@@ -1,8 +1,4 @@
-"""A run that was asked for by hand. It answers how the run has ended, or why there was none.
-
-The loop answers once. Callers may wait on any event loop or in any thread. So each caller leaves a callable that wakes
-it, and waits for something of its own.
-"""
+"""A run that was asked for by hand. Callers wait on any event loop or in any thread."""
 
 from __future__ import annotations
 
@@ -20,18 +16,17 @@ from .._values import MissedReason, Outcome, RunEnded, RunMissed
 from .options import seconds_of
 
 START_WITHIN: Final = 10.0
-"""Seconds of real time that a caller waits for a scheduler that does not run."""
+"""Seconds of real time."""
 
 
 class AskedRun:
-    """The run that you asked for with `Job.run_now`. Await it, or call `result` in a thread, or do neither.
+    """The run that you asked for with `Job.run_now`. Await it, or call `result` in a thread, or ignore it.
 
-    The answer is the RunEnded of its last attempt. If a run of the job was about to begin, that run stands for it, and
-    its end is the answer. It is a RunMissed if the run never began; its `reason` says why: overlap, a pause, a removal,
-    the stop. Both have `outcome`, `result` and `error`. A run that failed raises nothing here. If something else comes
-    before a retry, the attempt before it was the last, and its `retry_at` says when the retry would have been.
+    The answer is the RunEnded of the last attempt, also of a run that was about to begin. It is a RunMissed if no run
+    began; `reason` says why: overlap, a pause, a removal, the stop. Both have `outcome`, `result` and `error`. A failed
+    run raises nothing here. If something else replaced a retry, `retry_at` of the answer says when it would have been.
 
-    A scheduler that does not run answers nothing. Waiting for it for ten seconds raises LifecycleError.
+    Waiting raises LifecycleError after ten seconds if the scheduler does not run.
     """
 
     __slots__ = (
@@ -53,16 +48,15 @@ class AskedRun:
     ) -> None:
         self.job_id = job_id
         self.number = number
-        """The number of the stored request, by which another node has asked for it. None: it was asked for here."""
+        """The stored request's number, if another node made it."""
         self.due_us: int | None = None
-        """The tick, in UTC microseconds. None: the loop has not heard of it yet."""
+        """In UTC microseconds. None: not known yet."""
         self.is_along = False
-        """Whether the tick belongs to another run. That run answers if it begins after the request."""
+        """Whether another run, which must begin after the request, answers."""
         self.last_end: RunEnded | None = None
         """The end of an attempt that will be retried."""
         self._answer: RunEnded | RunMissed | None = None
         self._lifecycle = lifecycle
-        """The lifecycle of the scheduler. None: it runs."""
         self._lock: Lock | LeftBehind = Lock()
         self._waiting: list[Callable[[], object]] = []
         self._open = open_ones
@@ -72,7 +66,6 @@ class AskedRun:
         return f"<AskedRun of {self.job_id!r} {'waits' if self._answer is None else self._answer.outcome.value}>"
 
     def __await__(self) -> Generator[Any, Any, RunEnded | RunMissed]:
-        """Wait for the answer, on any event loop."""
         return self._wait().__await__()
 
     @property
@@ -83,8 +76,8 @@ class AskedRun:
     def result(self, timeout: timedelta | float | str | None = None) -> RunEnded | RunMissed:
         """Block this thread until there is an answer, for at most `timeout` of real time.
 
-        Raises TimeoutError, and InvalidJob for a timeout that is not a duration. Without a timeout it raises
-        LifecycleError if the scheduler does not run. On an event loop, which would stand still, it raises RuntimeError.
+        Raises TimeoutError, InvalidJob if `timeout` is not a duration, and RuntimeError on an event loop, which would
+        stand still. Without a timeout: LifecycleError if the scheduler does not run.
         """
         seconds = None if timeout is None else seconds_of("timeout", timeout)
         if self._answer is None:
@@ -108,7 +101,6 @@ class AskedRun:
         self._lock = left
 
     def settle(self, answer: RunEnded | RunMissed) -> None:
-        """Give this answer to all waiting and later callers. The first answer counts."""
         with self._lock:
             if self._answer is None:
                 self._answer = answer
@@ -118,7 +110,6 @@ class AskedRun:
             wake()
 
     def give_up(self, now_us: int) -> None:
-        """Answer with the last end, if there is one, when the scheduler has stopped."""
         due = instant_of(now_us if self.due_us is None else self.due_us)
         self.settle(self.last_end or RunMissed(self.job_id, due, due, 1, MissedReason.STOPPED))
 
@@ -141,13 +132,11 @@ class AskedRun:
         return is_there and self._answer is None
 
     def _refuse_if_not_run(self) -> None:
-        """Raise LifecycleError for a scheduler that still does not run."""
         if self._waits_for_start:
             msg = f"the run of job {self.job_id!r} that was asked for cannot begin: {_NOBODY_RUNS_IT}"
             raise LifecycleError(msg)
 
     def _tell(self, wake: Callable[[], object]) -> None:
-        """Call `wake` when there is an answer, from any thread."""
         with self._lock:
             if self._answer is None:
                 self._waiting.append(wake)
@@ -164,12 +153,12 @@ class AskedRun:
         return self._answer
 
     def tell(self, wake: Callable[[], object]) -> None:
-        """Call `wake` when there is an answer, from any thread."""
+        """Call `wake` when there is an answer. Any thread."""
         self._tell(wake)
 
     @property
     def answer(self) -> RunEnded | RunMissed | None:
-        """How the run has ended, or why there was none. None: there is no answer yet."""
+        """The answer, if there is one."""
         return self._answer
 
 
@@ -177,7 +166,7 @@ _NOBODY_RUNS_IT: Final = "this scheduler does not run; call `await s.run()`, or 
 
 
 def answer_together(whole: AskedRun, parts: Sequence[AskedRun]) -> None:
-    """Answer for the whole when all parts have answered: with the first failure, or else with the last answer."""
+    """Answer when all parts have: with the first failure, or else the last answer."""
 
     def look() -> None:
         answers = [part.answer for part in parts]
@@ -190,7 +179,6 @@ def answer_together(whole: AskedRun, parts: Sequence[AskedRun]) -> None:
 
 
 def _refuse_on_a_loop() -> None:
-    """Raise RuntimeError on an event loop."""
     try:
         current_token()
     except RuntimeError:  # no loop runs here

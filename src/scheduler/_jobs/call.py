@@ -1,5 +1,3 @@
-"""How a callable is called: awaited, in a worker thread, or on the loop itself."""
-
 from __future__ import annotations
 
 import inspect
@@ -20,29 +18,26 @@ from .current import RUN
 from .definition import Call
 
 LONGEST_CALL: Final = 200
-"""The most characters of a callable with its signature in an error."""
 
 _UNSET: Final = object()
 
 
 class NotLaunched(Exception):
-    """No thread, or no memory, to begin in. No line of the user's code has run, and none will."""
+    """No thread or memory: none of the user's code ran, or will."""
 
 
 class ThreadCall:
-    """A call in a thread, with a flag that says whether the thread is done with it."""
-
     __slots__ = ("call", "context", "entry", "has_ended")
 
     def __init__(self, call: partial[Any]) -> None:
         self.call = call
         self.context = copy_context()
         self.entry = Lock()
-        """A lock that is taken once: by the thread that begins, or by the loop that forbids it."""
+        """Taken once: by the beginning thread, or the forbidding loop."""
         self.has_ended = False
 
     def forbid(self) -> bool:
-        """Forbid the call to begin. False: it has begun already."""
+        """False: it has begun."""
         return self.entry.acquire(blocking=False)
 
     def __call__(self) -> Any:
@@ -57,10 +52,7 @@ class ThreadCall:
             self.has_ended = True
 
     def keep_context(self) -> None:
-        """Copy the thread's context variables into this context, where subtasks see them.
-
-        It copies because a thread may outlive its run.
-        """
+        """Copy the context, because the thread may outlive its run."""
         for variable, value in self.context.items():
             if variable.get(_UNSET) is not value:
                 variable.set(value)
@@ -74,9 +66,9 @@ class ThreadCall:
 
 
 def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
-    """Return how a callable is called: a `def` in a worker thread, or on the loop if `inline`.
+    """Await an `async def`; run a `def` in a worker thread, or on the loop if `inline`.
 
-    An `async def` is awaited. Raises InvalidJob for anything else.
+    Raises InvalidJob for anything else.
     """
     code = getattr(func, "__code__", None)  # a function's or method's kind is seen at once
     if code is not None and code.co_flags & inspect.CO_COROUTINE:
@@ -88,7 +80,7 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
 
 
 def check_args(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Raise InvalidJob for arguments that the callable would refuse. A callable without a known signature takes any."""
+    """Raise InvalidJob for arguments that `func` would refuse. Without a known signature it takes any."""
     code = getattr(func, "__code__", None)
     # the usual callables, in a tenth of the time
     if type(code) is CodeType and not kwargs and not code.co_kwonlyargcount:
@@ -109,31 +101,24 @@ def check_args(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
 
 
 def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
-    """Call an `async def`. Any thread: nothing of its coroutine runs yet."""
+    """Any thread: nothing of its coroutine runs yet."""
     return func(*args, **kwargs) if kwargs else func(*args)  # type: ignore[no-any-return]
 
 
 def called_and_awaited(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Coroutine[Any, Any, Any]:
-    """Call something declared to return a coroutine without being an `async def`.
-
-    It is a partial, an object with `__call__`, or a wrapper.
-    """
+    """Call what is declared to return a coroutine: a partial, a `__call__`, a wrapper."""
     return func(*args, **kwargs)  # type: ignore[no-any-return]
 
 
 async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Call the function on the loop, and await its value if that can be awaited."""
     value = func(*args, **kwargs)
     return await value if inspect.isawaitable(value) else value
 
 
 async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Call the function in a worker thread.
-
-    If the call is cancelled, the thread goes on, because nothing can stop it. The job keeps a list of such threads.
-    """
+    """Nothing can stop a thread: the job lists threads that outlive their runs."""
     # The run holds one unit of the pool already: a second limit here could only delay it.
     limiter = anyio.CapacityLimiter(1)
     thread = ThreadCall(partial(func, *args, **kwargs))
@@ -153,7 +138,6 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
 
 
 def _check(func: object) -> None:
-    """Raise InvalidJob for an object that is not callable, and for a callable whose call alone does nothing."""
     if not callable(func):
         msg = f"func must be something that can be called, not {func!r}"
         raise InvalidJob(msg)
@@ -169,7 +153,6 @@ def _check(func: object) -> None:
 
 
 def _is_generator(flags: int) -> bool:
-    """Return whether the code yields. Code marked by `types.coroutine` yields to the loop, and may be awaited."""
     return (
         bool(flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)) and not flags & inspect.CO_ITERABLE_COROUTINE
     )

@@ -1,5 +1,3 @@
-"""The run that a task belongs to, as far as the task may know it."""
-
 from __future__ import annotations
 
 from contextvars import ContextVar
@@ -12,19 +10,18 @@ from .._plan import instant_of, some_instant_of
 from .job import Attempt, Job
 
 RUN: Final[ContextVar[Attempt]] = ContextVar("scheduler_run")
-"""The attempt that the calling task works for."""
 
 
 @frozen
 class CurrentRun:
     """The run that the calling task belongs to.
 
-    `due` and `deadline` are aware, in UTC. `deadline` None: there is no timeout, or it ends after the year 9999.
-    `attempt` counts from 1. `fence` identifies the attempt.
+    `due` and `deadline` are aware, in UTC. `deadline` None: no timeout, or it ends after the year 9999. `attempt`
+    counts from 1. `fence` identifies the attempt.
 
-    If one scheduler has the store, `fence` rises with every mark: give it to whatever must refuse a late writer. If
-    nodes share the store, it orders nothing, because an older node has lower fences: give `job_id`, `due` and
-    `attempt`. Of one tick, the lower attempt is the late one.
+    With one scheduler on the store, `fence` rises with every mark: give it to whatever must refuse a late writer. If
+    nodes share the store, it orders nothing: give `job_id`, `due` and `attempt`. Of one tick, the lower attempt is the
+    late one.
     """
 
     job_id: str
@@ -35,15 +32,12 @@ class CurrentRun:
     _job: Job = field(eq=False, repr=False)
 
     def set_next_start(self, at: datetime) -> None:
-        """Let the job start next at `at`, however this run ends. See Job.set_next_start."""
+        """See Job.set_next_start. It holds however this run ends."""
         self._job.set_next_start(at)
 
 
 def current_run() -> CurrentRun:
-    """Return the run of the calling task, subtask or worker thread. Raises LookupError anywhere else.
-
-    If nodes share a store, its `fence` identifies the run and does not order it: compare `due` and `attempt`.
-    """
+    """Return the run of the calling task, subtask or worker thread. Raises LookupError outside a run."""
     try:
         run = RUN.get()
     except LookupError:

@@ -1,5 +1,3 @@
-"""The definition of a job: what it does and how, without its schedule, as one value."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -12,21 +10,16 @@ from ..stores import StoredJob
 from .options import DEFAULT, NO_KWARGS, NO_TAGS
 
 Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
-"""A function from a callable and its arguments to a coroutine."""
 
 
 class Lasting(Protocol):
-    """A call in a thread, which nothing can stop. It may outlive its run."""
+    """A call in a thread, which may outlive its run."""
 
     has_ended: bool
 
 
 @frozen
 class Definition:
-    """A job's callable with its arguments, its rules, and how people find it. `call` makes a coroutine of the first
-    two.
-    """
-
     func: Callable[..., Any]
     call: Call
     args: tuple[Any, ...] = ()
@@ -38,7 +31,7 @@ class Definition:
 
 @frozen
 class Unfit:
-    """The row that keeps its job from running until it is mended. `is_readable`: the job only waits for its task."""
+    """A row that keeps its job from running. `is_readable`: only its task is missing."""
 
     row: StoredJob
     is_readable: bool

@@ -1,8 +1,3 @@
-"""The interface of a job: what users hold, documented here and implemented by `_jobs.job`.
-
-What the scheduler itself needs of a job is not part of it.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +15,7 @@ SomeSchedule = Schedule | str | timedelta | float
 
 
 class JobChanges(TypedDict, total=False):
-    """The changes that `Job.update` takes besides a schedule: options of `Scheduler.add`, under the same names."""
+    """Options of `Scheduler.add` that `Job.update` can change."""
 
     func: Callable[..., Any] | str
     args: Iterable[Any]
@@ -42,71 +37,71 @@ class JobChanges(TypedDict, total=False):
 
 
 class Job:
-    """A job is the handle that `Scheduler.add` returns. You may call its verbs from any thread and any task."""
+    """A job, as `Scheduler.add` returns it. Call its verbs from any thread and any task."""
 
     __slots__ = ()
 
     @property
     def id(self) -> str:
-        """The name under which the scheduler knows the job."""
+        """The job's name in its scheduler."""
         raise NotImplementedError
 
     @property
     def name(self) -> str | None:
-        """The job's name for people, if it has one."""
+        """The job's name for people, if any."""
         raise NotImplementedError
 
     @property
     def tags(self) -> frozenset[str]:
-        """The tags by which the job can be paused with others."""
+        """Tags by which jobs are paused together."""
         raise NotImplementedError
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule by which the job starts by itself."""
+        """The schedule."""
         raise NotImplementedError
 
     @property
     def func(self) -> Callable[..., Any]:
-        """The callable that the job calls, with `args` and `kwargs`."""
+        """The callable."""
         raise NotImplementedError
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The positional arguments of each call."""
+        """The callable's positional arguments."""
         raise NotImplementedError
 
     @property
     def kwargs(self) -> Mapping[str, Any]:
-        """The keyword arguments of each call."""
+        """The callable's keyword arguments."""
         raise NotImplementedError
 
     policy: Policy
-    """The job's options in checked form. The properties below read them."""
+    """The options, checked."""
 
     @property
     def needs(self) -> Mapping[str, int]:
-        """The limits that a run needs, with the units of each."""
+        """The units that a run needs of each limit."""
         return dict(self.policy.needs)
 
     @property
     def priority(self) -> float:
-        """The job's priority among jobs that wait for room: the higher one goes first."""
+        """Among jobs that wait for room, the higher goes first."""
         return self.policy.priority
 
     @property
     def timeout(self) -> timedelta | None:
-        """How long a run may take. None: as long as it likes."""
+        """The longest that a run may take."""
         return None if self.policy.timeout is None else timedelta(seconds=self.policy.timeout)
 
     @property
     def retry(self) -> Retry | None:
-        """The rule by which a failed tick is tried again. None: it is not."""
+        """When a failed tick is tried again. None: never."""
         return self.policy.retry
 
     @property
     def overlap(self) -> Overlap:
-        """The rule for a tick that comes while an earlier run has not ended."""
+        """The rule for a tick that comes before an earlier run has ended."""
         return self.policy.overlap
 
     @property
@@ -121,7 +116,7 @@ class Job:
 
     @property
     def state(self) -> JobState:
-        """The job's state at this moment. If another node has the job: SCHEDULED or DISABLED, as its row says."""
+        """The job's state now. On another node's job: SCHEDULED or DISABLED, as its row says."""
         raise NotImplementedError
 
     @property
@@ -131,7 +126,7 @@ class Job:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this scheduler has the job. False: another node that shares the store has it, or no node yet."""
+        """Whether this scheduler has the job. False: another node has it, or no node yet."""
         raise NotImplementedError
 
     @property
@@ -141,9 +136,9 @@ class Job:
 
     @property
     def next_start(self) -> datetime | None:
-        """The next start of the job, retries included. None: it does not start by itself.
+        """The next start, retries included. None: the job does not start by itself.
 
-        If another node has the job, this is what its schedule says.
+        Another node's job: what its schedule says.
         """
         raise NotImplementedError
 
@@ -152,80 +147,75 @@ class Job:
         raise NotImplementedError
 
     def statistics(self) -> JobStatistics:
-        """Return the job's counts at this moment. From another thread, a run that just ends may be missing.
+        """Return the job's counts now; another node counts its own runs.
 
-        The runs of a job that another node has are counted there.
+        From another thread, a run that just ends may be missing.
         """
         raise NotImplementedError
 
     def remove(self) -> None:
-        """Remove the job from its scheduler. If it runs, the run is cancelled. Removing it again changes nothing."""
+        """Remove the job, and cancel its run. Removing it again changes nothing."""
         raise NotImplementedError
 
     def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
-        """Start the job no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
+        """Start the job no more until `resume`, or until `until` by the wall clock. A present run may end.
 
-        Another call gives the pause this reason and this end. Raises InvalidJob unless `until` is aware and in the
-        future, and JobNotFound for a job that is gone.
+        A second call replaces both. Raises InvalidJob unless `until` is aware and in the future, and JobNotFound.
         """
         raise NotImplementedError
 
     def resume(self) -> None:
-        """Start the job again from its next tick on. Ticks that it missed while it was paused stay missed.
+        """Start the job again from its next tick on, also after `disable`. Ticks missed meanwhile stay missed.
 
-        This also brings back a job that was disabled. It ends only the job's own pause. A pause of all jobs, or of one
-        of its tags (`Scheduler.pause`), still holds the job until that pause ends too. Raises JobNotFound.
+        A pause of all jobs or of a tag (`Scheduler.pause`) still holds. Raises JobNotFound.
         """
         raise NotImplementedError
 
     def set_next_start(self, at: datetime) -> None:
         """Replace the job's next regular start, and any retry, by `at`. If `at` is past, start it now.
 
-        After that the job follows its schedule: Every its grid, After its interval from the end of that run. A one-shot
-        has moved. If the start comes while a run goes on, it waits for the end of that run, unless the overlap rule
-        lets both run. If you set it during a run, it comes however that run ends. The last call wins, and a new
-        schedule wins over it. A paused job keeps it: after `resume` it counts if it is still to come.
+        Then the job follows its schedule: Every its grid, After its interval from the end of that run. A one-shot has
+        moved. The start waits for a present run unless the overlap rule lets both run, and comes however that run ends.
+        The last call wins; a new schedule wins over it. A paused job keeps `at` if it is still to come at `resume`.
 
         Raises InvalidJob for a naive datetime, JobNotFound, AlreadyStopped.
         """
         raise NotImplementedError
 
     def skip(self) -> None:
-        """Leave out the next regular start: it is recorded as missed, with the reason SKIPPED. The start after it
-        stays.
+        """Leave out the next regular start: it is recorded as missed, with the reason SKIPPED.
 
-        A retry stays. A paused job has no regular start to skip. Neither has a job that counts from the end of a run
-        that goes on. Raises JobNotFound, AlreadyStopped.
+        A retry stays. A paused job has none to skip, nor has a job that counts from the end of a present run. Raises
+        JobNotFound, AlreadyStopped.
         """
         raise NotImplementedError
 
     def supersede(self) -> None:
-        """Replace a next start that was set or skipped by hand with the start that the schedule gives now.
+        """Replace a next start set or skipped by hand with the schedule's.
 
         Raises JobNotFound, AlreadyStopped.
         """
         raise NotImplementedError
 
     def disable(self, reason: str | None = None) -> None:
-        """Start the job no more until `enable`: this is `pause` without an end. Raises JobNotFound."""
+        """Start the job no more until `enable`: `pause` without an end. Raises JobNotFound."""
         self.pause(reason)
 
     def enable(self) -> None:
-        """Start the job again from its next tick on: another word for `resume`. Raises JobNotFound."""
+        """Same as `resume`. Raises JobNotFound."""
         self.resume()
 
     def run_now(self) -> AskedRun:
-        """Run the job once, now, under its usual limits and its overlap rule.
+        """Run the job once, now, under its limits and overlap rule.
 
-        Its schedule does not move, but After counts from the end of this run. Await what this returns for the outcome,
-        or call its `result()` in a thread, or leave it alone. Raises JobNotFound, AlreadyStopped.
+        Its schedule does not move, but After counts from the end of this run. For the outcome, await the AskedRun or
+        call its `result()` in a thread. Raises JobNotFound, AlreadyStopped.
         """
         raise NotImplementedError
 
     def update(self, *, schedule: SomeSchedule | None = None, **changes: Unpack[JobChanges]) -> None:
-        """Change the schedule, the function or any option of `Scheduler.add`. Options that you do not name stay.
+        """Change the schedule, the function or any option of `Scheduler.add`; the others stay.
 
-        This neither causes a run nor loses one. Raises InvalidJob, ScheduleError or JobNotFound: then nothing has
-        changed.
+        This neither causes nor loses a run. Raises InvalidJob, ScheduleError or JobNotFound; then nothing has changed.
         """
         raise NotImplementedError

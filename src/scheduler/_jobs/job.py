@@ -1,5 +1,3 @@
-"""A job, and an attempt at one of its ticks. They hold each other, so they share a file."""
-
 from __future__ import annotations
 
 from collections import deque
@@ -38,7 +36,7 @@ from .next_attempt import NextAttempt, Owed
 
 
 class Control(Protocol):
-    """The side of a scheduler that its handles know. Any thread."""
+    """What a handle calls in its scheduler. Any thread."""
 
     def tick(self, job: Job) -> None: ...
     def remove(self, job: Job) -> None: ...
@@ -56,9 +54,9 @@ class Control(Protocol):
 
 
 class Job(Alarm, Handle):
-    """A job as its scheduler knows it: an entry in the timer heap, and the handle that users hold.
+    """An entry in the timer heap, and the users' handle.
 
-    Attributes that only some jobs have are made when first needed: 100,000 jobs must fit.
+    Attributes that few jobs have are made when needed (Sparse): 100,000 jobs must fit.
     """
 
     __slots__ = (
@@ -98,35 +96,26 @@ class Job(Alarm, Handle):
     audited: float  # when the watchdog last checked the job, in UTC seconds; absent before
 
     asked: Sparse[tuple[AskedRun, ...]] = Sparse(())
-    """Runs that were asked for by hand, and have no answer yet."""
     backlog: Sparse[deque[tuple[int, int]] | None] = Sparse(None)
-    """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
+    """(due in UTC microseconds, attempt) of ticks that wait for a run's end."""
     fault: Sparse[str | None] = Sparse(None)
     """Why the job does not start by itself, on any node."""
     floor: Sparse[CrashFloor | None] = Sparse(None)
-    """The rest of a job whose process died during a run."""
     held_by: Sparse[Pause | None] = Sparse(None)
-    """A pause of all jobs or of one of the job's tags."""
+    """A pause of all jobs or of a tag."""
     left_out_us: Sparse[int | None] = Sparse(None)
-    """The first start that the job's pause leaves out, on the planner's base."""
+    """The first start that a pause leaves out, on the planner's base."""
     is_due_by_hand = Sparse(False)  # noqa: FBT003 - its usual value
-    """Whether the next start was set by hand: it is no tick of the schedule."""
     is_elsewhere = Sparse(False)  # noqa: FBT003
-    """Whether another node has the job: this one knows it, and does not start it."""
     is_parked = Sparse(False)  # noqa: FBT003
     is_paused = Sparse(False)  # noqa: FBT003
-    """Whether the job does not start by itself, for any of these reasons."""
     owed: Sparse[Owed | None] = Sparse(None)
-    """Ticks that a death or a stop has cut off, and that will be tried again."""
     paused_by: Sparse[Pause | None] = Sparse(None)
-    """The job's own pause."""
     again: Sparse[NextAttempt | None] = Sparse(None)  # the retry of a failed tick
     stood: Sparse[StoredState | None] = Sparse(None)
-    """The job's state in the store when its row parked it. It is kept until the row is mended."""
+    """Its stored state when it was parked."""
     threads: Sparse[list[Lasting] | None] = Sparse(None)
-    """Threads that outlived their runs."""
     unfit: Sparse[Unfit | None] = Sparse(None)
-    """The row that keeps the job from running."""
 
     def __init__(  # noqa: PLR0917 - keywords would cost a fifth of adding a job
         self,
@@ -158,25 +147,22 @@ class Job(Alarm, Handle):
         self.name = name
         self.tags = tags
         self.task: str | None = None
-        """The name of the job's task in the store. None: the job is not stored."""
+        """None: the job is not stored."""
         self.schedule_text: str | None = None
-        """The job's schedule as the store has it. None: the store has none."""
         self.is_plain = False
-        """Whether runs leave nothing to remember, and nothing must be checked when one begins."""
+        """Whether runs need no checks, and leave nothing to remember."""
         self.state = SCHEDULED
         self.due_us: int | None = None
-        """The next regular start, on the planner's time base. None: there is none."""
+        """The next regular start, on the planner's base."""
         self.dated_us: int | None = None
-        """A start that was set by hand, or given as the first. No regular start comes before it."""
+        """A start by hand, or the first: no regular start comes before it."""
         self.runs: tuple[Attempt, ...] = ()
         self.sparse: dict[str, Any] | None = None
-        """The attributes that only some jobs have (Sparse). None: the job has none of them."""
         self.is_removed = False
         self.tally: Tally | Success | None = None
-        """The job's counts. A first success stands here as it is, because many jobs run once and are gone."""
+        """A first success stands here itself: many jobs run once."""
 
     def __dir__(self) -> Iterable[str]:
-        """Return the documented names: those of the handle."""
         return dir(Handle)
 
     def __repr__(self) -> str:
@@ -242,41 +228,36 @@ class Job(Alarm, Handle):
 
     @property
     def key(self) -> str:
-        """The text whose hash decides the job's place in an interval."""
+        """Its hash decides the job's place in an interval."""
         return self.policy.key_of(self.id)
 
     @property
     def definition(self) -> Definition:
-        """The job's definition at this moment."""
         return Definition(self.func, self.call, self.args, self.kwargs, self.policy, self.tags, self.name)
 
     def become(self, definition: Definition, lateness: Histogram) -> None:
-        """Take over a definition. `lateness`: where the lateness of such runs is counted."""
         self.func, self.call = definition.func, definition.call
         self.args, self.kwargs = definition.args, definition.kwargs
         self.policy, self.tags, self.name = definition.policy, definition.tags, definition.name
         self.lateness = lateness
 
     def settle_pause(self) -> None:
-        """Decide from the pauses whether the job starts by itself, and why not."""
         pause = self.paused_by or self.held_by
         self.is_paused = self.is_parked or self.is_elsewhere or pause is not None
         if not self.is_parked:  # else `fault` says what is wrong with the schedule
             self.fault = None if pause is None else pause.text
 
     def settle_state(self) -> None:
-        """Set the state of a job without a run: SCHEDULED, or DISABLED if it is paused, and not only elsewhere."""
         if not self.runs:
             is_disabled = self.is_paused and (self.fault is not None or not self.is_elsewhere)
             self.state = at_rest(self.state, is_disabled=is_disabled)
 
     def leave(self) -> None:
-        """Become GONE, as soon as no run goes on any more."""
+        """Become GONE, unless a run goes on."""
         if not self.runs and self.state is not GONE:
             self.state = TRANSITIONS[Step.LEAVE][self.state]
 
     def counts(self) -> Tally:
-        """Return the counts, which only the loop may change."""
         tally = self.tally
         if type(tally) is not Tally:
             self.tally = tally = counted(tally)
@@ -286,7 +267,7 @@ class Job(Alarm, Handle):
 class Attempt(Work):
     """One try at a tick, as its job knows it. `scheduler._runs` has the kinds that run it.
 
-    `due_us` is the tick in UTC microseconds as users see it. `started` is in monotonic seconds, None until it has room.
+    `due_us`: the tick in UTC microseconds, as users see it. `started`: monotonic seconds; None until it has room.
     """
 
     __slots__ = ("attempt", "due_us", "job", "sparse", "started")
@@ -295,25 +276,22 @@ class Attempt(Work):
     due_us: int
     job: Job
     sparse: dict[str, Any] | None
-    """The attributes that only some attempts have (Sparse). None: it has none of them."""
     started: float | None
 
     cause: Sparse[Cause | None] = Sparse(None)
     is_counted = Sparse(False)  # noqa: FBT003 - its usual value
-    """Whether the job's statistics count its beginning already. Else they count all of it when it has ended."""
+    """Whether its beginning is counted already; else all of it at its end."""
     time_allowed = Sparse(0.0)
     results: Sparse[list[object] | tuple[()]] = Sparse(())
     owes: Sparse[StoredTick | None] = Sparse(None)
-    """The record that says that the tick of a stored job is owed: this is the next attempt."""
 
     fence_number: int
-    """The fence of a stored job's attempt.
+    """The mark's fence, of a stored job.
 
-    Its mark `is_held` (requested), `is_sent` (perhaps durable) or `is_marked` (durable). Or it `goes_without` a mark.
+    The mark `is_held` (requested), `is_sent` (perhaps durable) or `is_marked` (durable), or the attempt `goes_without`.
     """
     is_held = is_sent = is_marked = goes_without = False
     dropped_for: MissedReason | None = None
-    """Why the attempt does not begin, if its mark is the reason."""
 
     @property
     def func(self) -> Callable[..., Any]:  # type: ignore[override] # read from the job
@@ -325,76 +303,70 @@ class Attempt(Work):
 
     @property
     def is_over(self) -> bool:
-        """Whether the attempt has ended, or was given up or dropped."""
         return self not in self.job.runs
 
     @property
     def is_owed(self) -> bool:
-        """Whether this retries a tick that must not be lost: no other tick takes its place."""
+        """A tick that must not be lost: no other takes its place."""
         return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
     @property
     def is_a_run(self) -> bool:
-        """Whether the job's counts have it among the runs."""
         return self.is_counted
 
     @property
     def lateness(self) -> float:
-        """Seconds from due to begin, once it has begun."""
+        """Seconds from due to begin; 0.0 before."""
         return 0.0 if self.started is None else self.started - self.due
 
     @property
     def started_at(self) -> float:
-        """When the attempt began, in UTC seconds; 0.0 if it has not."""
+        """UTC seconds; 0.0 before the begin."""
         raise NotImplementedError
 
     @property
     def deadline_us(self) -> int | None:
-        """When its timeout ends the attempt, in UTC microseconds."""
+        """When the timeout ends it, in UTC microseconds."""
         raise NotImplementedError
 
     @property
     def fence(self) -> int:
-        """A number that rises with every attempt at its tick."""
+        """It rises with every attempt at its tick."""
         return self.attempt
 
     @property
     def open_tasks(self) -> int:
-        """How many of its tasks have not ended, between two steps of the loop."""
+        """Between two steps of the loop."""
         raise NotImplementedError
 
     def ask_as_job(self) -> None:
-        """Take the present needs and priority of the job. Only while the attempt holds nothing."""
+        """Take the job's present needs and priority. Only while it holds nothing."""
         self.needs, self.priority = self.job.policy.needs, self.job.policy.priority
 
     def utc(self, monotonic: float) -> float:
-        """Return a moment of the monotonic clock in UTC seconds."""
         raise NotImplementedError
 
     def terminate(self, cause: Cause) -> None:
-        """Cancel every task of the attempt. It ends when these have ended."""
+        """Cancel its tasks; it ends after them."""
         raise NotImplementedError
 
     def stand_for(self, due: float, due_us: int, attempt: int) -> None:
-        """Become the attempt at another tick, in the queue position that it has already."""
+        """Become the attempt at another tick, in the same queue position."""
         raise NotImplementedError
 
     def wait_for_mark(self, fence: int) -> None:
-        """Note that its mark has been requested, with that fence."""
         raise NotImplementedError
 
     def mark_is_sent(self) -> None:
-        """Note that its mark is on its way to the store: no other tick can replace this one any more."""
+        """It may be durable: no other tick replaces this one now."""
         raise NotImplementedError
 
     def mark_is_durable(self) -> None:
-        """Let the attempt begin: its mark is durable."""
         raise NotImplementedError
 
     def mark_is_refused(self, reason: MissedReason) -> None:
-        """Drop the attempt, because of its mark."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """End the attempt now, whatever its code is doing."""
+        """End it now, whatever its code is doing."""
         raise NotImplementedError

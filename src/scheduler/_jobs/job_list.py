@@ -1,5 +1,3 @@
-"""The jobs of one scheduler, by id: the dict, its lock, and ids for jobs that are given none."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,18 +11,16 @@ from .ownership import Ownership
 
 
 def shard_of_job(job: Job) -> int:
-    """Return the shard of a stored job, in a store that nodes share."""
     return shard_of(job.policy.place or job.id, job.policy.where)
 
 
-def _nobody(whole: str) -> None:
-    """Do nothing: no part of a job needs it."""
+def _nobody(whole: str) -> None: ...
 
 
 class JobList:
-    """All jobs of a scheduler, in the order in which they were added. Any thread.
+    """Jobs in the order of their addition. Any thread.
 
-    `by_id` is changed with `lock` held, and may be read without. `ownership`: which of the stored jobs are ours.
+    `by_id` is changed with `lock` held, and may be read without.
     """
 
     def __init__(self, ownership: Ownership) -> None:
@@ -32,17 +28,16 @@ class JobList:
         self.by_id: dict[str, Job] = {}
         self.lock = RLock()
         self._parts: dict[str, dict[str, None]] = {}
-        """Ids of the parts of jobs that several nodes run, by the ids of these jobs."""
         self._on_part_gone: Callable[[str], object] = _nobody
         self._number = 1
         self._offered = ""
-        """The last id that was made up. It is offered again unless a job has taken it."""
+        """The last id made up, offered again until a job takes it."""
 
     def __len__(self) -> int:
         return len(self.by_id)
 
     def get(self, id: str) -> Job:
-        """Return the job of that id. Raises JobNotFound."""
+        """Raises JobNotFound."""
         try:
             return self.by_id[id]
         except KeyError:
@@ -50,20 +45,18 @@ class JobList:
             raise JobNotFound(msg) from None
 
     def find(self, id: str) -> Job | None:
-        """Return the job of that id, or None."""
         return self.by_id.get(id)
 
     def is_elsewhere(self, job: Job) -> bool:
-        """Return whether another node has that job."""
         return job.task is not None and self.is_others(job.id, job.policy)
 
     def is_others(self, id: str, policy: Policy) -> bool:
-        """Return whether the stored job of that id is not ours. A job in parts has no owner; its parts do."""
+        """A job in parts has no owner; its parts do."""
         ours = self.ownership
         return not ours.holds(id, policy.place, policy.where) or (policy.agents is not None and ours.is_shared)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
-        """Return whether another node will have a job that is added here. `at_once`: it has a start now."""
+        """`at_once`: the new job has a start now."""
         if job.task is None:
             return False
         policy, ours = job.policy, self.ownership
@@ -72,17 +65,15 @@ class JobList:
         return not ours.begin(job.id, policy.place, policy.where, at_once=at_once)
 
     def is_asked_elsewhere(self, job: Job) -> bool:
-        """Return whether another node has the job, and gets requests for it."""
         return job.is_elsewhere and not job.is_removed and self.ownership.are_asked
 
     def agent_of(self, job: Job) -> str | None:
-        """Return the name of the node that has the job. None: no other could have it."""
         if job.task is None or job.policy.agents is not None:
             return None
         return self.ownership.agent_of(job.id, job.policy.place, job.policy.where)
 
     def check_placement(self, policy: Policy, *, is_stored: bool) -> None:
-        """Raise InvalidJob for labels, or a number of nodes, if this store cannot choose a node."""
+        """Raise InvalidJob if this store cannot choose nodes."""
         where, agents, ours = policy.where, policy.agents, self.ownership
         if where is None and agents is None:
             return
@@ -98,47 +89,42 @@ class JobList:
         raise InvalidJob(msg)
 
     def lacks(self, job: Job) -> str | None:
-        """Return the labels that the job needs and no node had when last seen. None: it lacks none."""
+        """Return labels of the job that no node had when last seen."""
         where, view = job.policy.where, self.ownership.view
         if where is None or view is None or not view.lacks(where):
             return None
         return None if job.policy.is_part and view.owner_of(shard_of_job(job)) else where
 
     def jobs(self) -> list[Job]:
-        """Return all jobs at this moment."""
         with self.lock:
             return list(self.by_id.values())
 
     def entered_after(self, id: str | None) -> list[Job]:
-        """Return the jobs that were entered after the job of that id, except replacements. `id` None: all."""
+        """Without replacements. None: all."""
         with self.lock:
             later = list(takewhile(lambda each: each != id, reversed(self.by_id)))
             return [self.by_id[each] for each in reversed(later)]
 
     def enter(self, job: Job) -> None:
-        """Put the job in, instead of a job of its id."""
         with self.lock:
             self.by_id[job.id] = job
         if job.policy.is_part:
             self.note_part(job)
 
     def watch_parts(self, on_part_gone: Callable[[str], object]) -> None:
-        """Call `on_part_gone` when a part has gone, with the id of the whole job. Any thread."""
+        """Call `on_part_gone` with the whole job's id. Any thread."""
         self._on_part_gone = on_part_gone
 
     def note_part(self, job: Job) -> None:
-        """Note that the job is a part of the job whose id is its place."""
         with self.lock:
             self._parts.setdefault(job.policy.place or "", {})[job.id] = None
 
     def parts_of(self, id: str) -> list[Job]:
-        """Return the parts of the job of that id that are here."""
         with self.lock:
             found = [self.by_id.get(part) for part in self._parts.get(id, ())]
         return [part for part in found if part is not None and part.policy.is_part and part.policy.place == id]
 
     def discard(self, job: Job) -> None:
-        """Take the job out, and mark it as removed. Another job of its id stays."""
         with self.lock:
             job.is_removed, job.is_plain = True, False
             if self.by_id.get(job.id) is job:
@@ -161,7 +147,7 @@ class JobList:
         self._on_part_gone(whole)
 
     def free_id(self) -> str:
-        """Return an id that no job has or was offered here. Call it with `lock` held."""
+        """Return an unused id. Call it with `lock` held."""
         while (id := f"job-{self._number}") in self.by_id:
             self._number += 1
         self._offered = id

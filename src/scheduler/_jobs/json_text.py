@@ -1,4 +1,4 @@
-"""JSON that gives back what was put into it, or refuses: for the arguments and options of stored jobs."""
+"""JSON that gives back exactly what was put in, or refuses."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 from .._values import InvalidJob
 
 LARGEST: Final = 1024 * 1024
-"""The most characters in a stored row."""
+"""Characters in a stored row."""
 
 MOST: Final = 100_000
-"""The most values in one column."""
+"""Values in one column."""
 
 DEEPEST: Final = 100
-"""The most lists and mappings inside each other."""
+"""Levels of lists and mappings."""
 
 _SHORT: Final = 1_000
 _SHOWN: Final = 100
 _NESTED: Final = frozenset({list, tuple, dict})
 _LISTS: Final = frozenset({list, tuple})
 _LARGEST_NUMBER: Final = 10_000
-"""The most bits of a whole number: Python reads back no number of more than 4,300 digits."""
+"""Bits: Python reads no number of more than 4,300 digits."""
 
 _dump: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -33,10 +33,7 @@ T = TypeVar("T")
 
 
 def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Return a decorator for a reader, which keeps the values of the last `size` texts.
-
-    Long texts would fill the memory, so they are read each time.
-    """
+    """Keep the values of the last `size` short texts. Long ones would fill the memory."""
 
     def decorate(read: Callable[[str], T]) -> Callable[[str], T]:
         remember = lru_cache(maxsize=size)(read)
@@ -46,10 +43,10 @@ def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
 
 
 def json_text(value: Any, place: str) -> str:
-    """Return `value` as compact JSON with sorted keys. `place` is its name in errors, such as "args".
+    """Return `value` as compact JSON with sorted keys. `place` names it in errors.
 
-    Tuples become lists. Raises InvalidJob for what JSON cannot give back: other types, subclasses too, keys that are no
-    texts, NaN and infinities. It also refuses texts that are no Unicode or hold NUL, and too much of anything.
+    Tuples become lists. Raises InvalidJob for other types or subclasses, keys that are not texts, NaN, infinities,
+    texts with NUL or invalid Unicode, and beyond the limits above.
     """
     if not _is_flat(value):
         check_json(value, place)
@@ -57,7 +54,6 @@ def json_text(value: Any, place: str) -> str:
 
 
 def check_json(value: Any, place: str) -> None:
-    """Raise InvalidJob as `json_text` does."""
     rest: list[tuple[Any, _Place, int]] = [(value, _Place(None, place), 0)]
     count = 0
     while rest:
@@ -79,7 +75,7 @@ def check_json(value: Any, place: str) -> None:
 
 
 def copied(value: T) -> T:
-    """Return the value with new lists and mappings: a caller who changes its own does not change what is stored."""
+    """Copy lists and mappings: a caller's changes must not reach the stored value."""
     kind: type = type(value)
     if kind not in _NESTED:
         return value
@@ -91,10 +87,7 @@ def copied(value: T) -> T:
 
 
 def read_json(text: str) -> Any:
-    """Return the value of a text. Raises InvalidJob for text that `json_text` would not write.
-
-    That includes a key that comes twice.
-    """
+    """Raises InvalidJob for text that `json_text` would not write, such as a repeated key."""
     try:
         value = _load(text)
     except (ValueError, RecursionError) as exc:
@@ -108,7 +101,6 @@ def read_json(text: str) -> Any:
 
 
 def _is_large(text: str) -> bool:
-    """Return whether the text may hold more values or levels than are allowed."""
     return len(text) > DEEPEST and (text.count("[") + text.count("{") > DEEPEST or text.count(",") >= MOST)
 
 
@@ -120,7 +112,7 @@ def check_text(value: str, place: object) -> None:
 
 
 class _Place(NamedTuple):
-    """The place of a value, spelt out only in an error."""
+    """Spelt out only in an error."""
 
     parent: _Place | None
     key: str | int
@@ -136,12 +128,11 @@ class _Place(NamedTuple):
 
 
 def _is_fine(value: Any) -> bool:
-    """Return whether a value is one of the usual plain ones, quickly. False: it must be checked."""
+    """A quick look. False: check the value."""
     return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
 
 
 def _is_flat(value: Any) -> bool:
-    """Return whether a value is a short list of plain values, as most arguments are. False: it must be checked."""
     return type(value) in _LISTS and len(value) <= DEEPEST and all(map(_is_fine, value))
 
 
@@ -204,7 +195,7 @@ _decoder: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, 
 
 
 def _load(text: str) -> Any:
-    """Decode the text. `decode` looks for blanks around it too, which takes as long again."""
+    """`decode` alone takes twice as long: it looks for blanks around the text."""
     try:
         value, end = _decoder.raw_decode(text)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Future attempts, at a failed tick or at a tick that a death has cut off. They wait in the heap, not for room."""
+"""Future attempts wait in the heap, not for room."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from ..stores import StoredTick
 
 
 class NextAttempt(Alarm):
-    """The next attempt at a tick, and its number. When it is due, it calls `again` with itself."""
-
     __slots__ = ("again", "attempt", "due_us")
 
     def __init__(self, again: Callable[[NextAttempt], None], due_us: int, attempt: int) -> None:
@@ -25,7 +23,7 @@ class NextAttempt(Alarm):
 
 
 class Owed(Alarm):
-    """The ticks that one job owes, as records, oldest first. None starts before `due`, when `start` is called."""
+    """Records of owed ticks, oldest first. None starts before `due`."""
 
     __slots__ = ("start", "ticks")
 

@@ -1,6 +1,6 @@
-"""Options of `Scheduler.add` and `Job.update`, checked and put into the form that the loop works with.
+"""Options of `Scheduler.add` and `Job.update`, checked, in the loop's form.
 
-There are many jobs and few sets of options: jobs with the same options share one Policy.
+A function `x_of` returns that form, or raises InvalidJob, which names the argument.
 """
 
 from __future__ import annotations
@@ -33,17 +33,13 @@ LONGEST_PLACE: Final = 1_000
 
 MOST_AGENTS: Final = 1_000
 APART: Final = "zone"
-"""The label in which nodes differ, by default."""
+"""The default label in which nodes differ."""
 
 SHARED_POLICIES: Final = 1_000
-"""Distinct sets of options that are kept for sharing."""
 
 
 def schedule_of(value: Schedule | str | timedelta | float) -> Schedule:
-    """Return a schedule from itself, a text for `schedule.parse`, or the interval of an Every.
-
-    Raises ScheduleError or InvalidJob.
-    """
+    """Raises ScheduleError, too."""
     if isinstance(value, Schedule):
         return value
     if isinstance(value, str):
@@ -55,10 +51,6 @@ def schedule_of(value: Schedule | str | timedelta | float) -> Schedule:
 
 
 def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
-    """Return `base` with these options.
-
-    Raises InvalidJob for a value that makes no sense, and for an option that does not exist.
-    """
     if options.get("max_running", 1) is None:
         options = {name: value for name, value in options.items() if name != "max_running"}
     changes = {name: _CHECKS[name](name, value) for name, value in options.items() if name in _CHECKS}
@@ -76,7 +68,6 @@ def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
 
 
 def limit_of(name: str, value: Any) -> float:
-    """Return how many units may be used at a time. Raises InvalidJob, which names the argument."""
     if value == math.inf or (_is_number(value) and value >= 1 and value == int(value)):
         return value  # type: ignore[no-any-return]
     msg = f"{name} must be a whole number from 1, or math.inf for no limit, not {shown(value)}"
@@ -84,7 +75,6 @@ def limit_of(name: str, value: Any) -> float:
 
 
 def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:
-    """Return limits by name. Raises InvalidJob, which names the limit that makes no sense."""
     if limits is None:
         return None
     if not isinstance(limits, Mapping) or not all(isinstance(name, str) for name in limits):
@@ -94,7 +84,6 @@ def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:
 
 
 def text_of(name: str, value: Any) -> str | None:
-    """Return a text or None. Raises InvalidJob, which names the argument."""
     if value is None or isinstance(value, str):
         return value
     msg = f"{name} must be a text, not {shown(value)}"
@@ -102,7 +91,7 @@ def text_of(name: str, value: Any) -> str | None:
 
 
 def flag_of(name: str, value: Any) -> bool:
-    """Return True or False. Raises InvalidJob for any other value, even 0 or 1; it names the argument."""
+    """Not 0 or 1."""
     if isinstance(value, bool):
         return value
     msg = f"{name} must be True or False, not {shown(value)}"
@@ -110,7 +99,7 @@ def flag_of(name: str, value: Any) -> bool:
 
 
 def tag_of(value: Any) -> str | None:
-    """Return a tag. None: all jobs. Raises InvalidJob for a text that no store can hold."""
+    """Accept a text that every store can hold. None: all jobs."""
     tag = text_of("tag", value)
     if tag is not None:
         check_text(tag, "tag")
@@ -118,7 +107,7 @@ def tag_of(value: Any) -> str | None:
 
 
 def reason_of(value: Any) -> str | None:
-    """Return the reason of a pause. Raises InvalidJob for what is no text, or none that a store can hold."""
+    """Accept a text that every store can hold."""
     reason = text_of("reason", value)
     if reason is not None:
         check_text(reason, "reason")
@@ -129,7 +118,7 @@ def reason_of(value: Any) -> str | None:
 
 
 def part_of(name: str, value: T, verb: str, such_as: str) -> T:
-    """Return a part of a scheduler, if it has that verb. Raises TypeError."""
+    """Raises TypeError if it lacks that verb."""
     if not callable(getattr(value, verb, None)) or isinstance(value, type):
         msg = f"{name} must be something such as {such_as}, not {shown(value)}"
         raise TypeError(msg)
@@ -137,7 +126,6 @@ def part_of(name: str, value: T, verb: str, such_as: str) -> T:
 
 
 def seconds_of(name: str, value: Any) -> float:
-    """Return a duration in seconds. Raises InvalidJob, which names the argument."""
     try:
         return duration(value).total_seconds()
     except ScheduleError as exc:
@@ -146,7 +134,6 @@ def seconds_of(name: str, value: Any) -> float:
 
 
 def until_of(value: Any, now: datetime) -> datetime:
-    """Return the end of a pause, in UTC. Raises InvalidJob unless it is an aware datetime after `now`."""
     until = aware("until", value)
     if until <= now:
         msg = f"until={value} has passed: a pause ends in the future, or with resume()"
@@ -155,7 +142,7 @@ def until_of(value: Any, now: datetime) -> datetime:
 
 
 def some_seconds_of(name: str, value: Any) -> float | None:
-    """Return a length in seconds, or None. Raises InvalidJob for a length of zero, and for what is no length."""
+    """Longer than zero, or None."""
     if value is None:
         return None
     seconds = seconds_of(name, value)
@@ -166,15 +153,11 @@ def some_seconds_of(name: str, value: Any) -> float | None:
 
 
 def delay_of(name: str, value: Any) -> float:
-    """Return a delay in seconds, of a hundred years at most. Raises InvalidJob, which names the argument.
-
-    The limit keeps the end of the delay a valid instant.
-    """
+    """A hundred years at most, so that its end is a valid instant."""
     return min(seconds_of(name, value), LONGEST)
 
 
 def poll_of(name: str, value: Any) -> float:
-    """Return the seconds between looks into a store. Raises InvalidJob, which names the argument."""
     seconds = seconds_of(name, value)
     if seconds < SHORTEST_POLL:
         msg = f"{name} must be at least {SHORTEST_POLL:g} s, not {shown(value)}"
@@ -205,7 +188,6 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def count_of(name: str, value: Any) -> int:
-    """Return a whole number from 1. Raises InvalidJob, which names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         msg = f"{name} must be a whole number from 1, not {shown(value)}"
         raise InvalidJob(msg)
@@ -248,7 +230,7 @@ _EXAMPLES: Final[Mapping[type, str]] = {
 
 
 def _place(name: str, value: Any) -> str | None:
-    """Return a place, a text like an id. None: the job has a place of its own."""
+    """None: the job has its own."""
     place = text_of(name, value)
     if place is not None:
         check_text(place, name)
@@ -259,7 +241,6 @@ def _place(name: str, value: Any) -> str | None:
 
 
 def _where(name: str, value: Any) -> str | None:
-    """Return labels of nodes, as they were given. None: any node."""
     where = _place(name, value)
     if where is not None and not is_part(where):
         try:
@@ -271,7 +252,6 @@ def _where(name: str, value: Any) -> str | None:
 
 
 def _agents(name: str, value: Any) -> int | str | None:
-    """Return how many nodes run a job. None: one, as usual."""
     if value is None or (isinstance(value, str) and value == EVERY_AGENT):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_AGENTS:
@@ -281,7 +261,6 @@ def _agents(name: str, value: Any) -> int | str | None:
 
 
 def _apart(name: str, value: Any) -> str | None:
-    """Return the name of a label, or None."""
     if value is None or (isinstance(value, str) and is_label(value)):
         return value
     msg = f'{name} must be the name of a label such as "zone", not {shown(value)}'
@@ -289,7 +268,7 @@ def _apart(name: str, value: Any) -> str | None:
 
 
 def parted(policy: Policy, agents: int | str | None, apart: str | None) -> Policy:
-    """Return the policy of a job that `agents` nodes run. Raises InvalidJob for options that contradict each other."""
+    """Raises InvalidJob if options contradict each other."""
     policy = policy_of({"agents": agents, "apart": apart}, policy)
     if policy.apart is not None and not isinstance(policy.agents, int):
         msg = f"apart={apart!r} is for a number of agents, such as agents=3"
@@ -321,7 +300,7 @@ assert set(_CHECKS) == set(OPTIONS)
 
 
 def tags_of(tags: Iterable[str]) -> frozenset[str]:
-    """Return tags as a set. A single text is one tag. Raises InvalidJob."""
+    """A single text is one tag."""
     if isinstance(tags, str):
         return frozenset((tags,))
     found = frozenset(tags) if isinstance(tags, Iterable) else None
@@ -332,10 +311,7 @@ def tags_of(tags: Iterable[str]) -> frozenset[str]:
 
 
 def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
-    """Return positional arguments as a tuple.
-
-    Raises InvalidJob for a text, whose letters would be the arguments, and for what cannot be iterated.
-    """
+    """A text would be a list of letters."""
     if isinstance(args, (str, bytes)) or not isinstance(args, Iterable):
         msg = f"args must be a tuple or list of arguments, such as ({shown(args)},), not {shown(args)}"
         raise InvalidJob(msg)
@@ -343,7 +319,6 @@ def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return keyword arguments. Raises InvalidJob for anything but a mapping from texts."""
     if kwargs is None:
         return NO_KWARGS
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
@@ -353,7 +328,6 @@ def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def id_of(id: str) -> str:
-    """Return a job's id. Raises InvalidJob for anything but a text with something in it."""
     if not isinstance(id, str) or not id:
         msg = f"id must be a text with something in it, not {shown(id)}"
         raise InvalidJob(msg)
@@ -371,7 +345,7 @@ _DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 1
 
 
 class Policies:
-    """The sets of options that the jobs of one scheduler share."""
+    """Jobs with equal options share one Policy."""
 
     def __init__(self) -> None:
         self._policies: dict[Any, Policy] = {}
@@ -380,7 +354,7 @@ class Policies:
         return len(self._policies)
 
     def of(self, options: tuple[Any, ...]) -> Policy:
-        """Return the policy for the options of Scheduler.add, in the order of its signature. Raises InvalidJob."""
+        """`options`: as in Scheduler.add. Raises InvalidJob."""
         if options == _DEFAULTS:
             return DEFAULT
         key = (options, *map(type, options))  # True equals 1, and must be refused

@@ -1,4 +1,4 @@
-"""The callables that stored jobs may name: a registry that the user's code fills. No name is ever imported."""
+"""The callables that stored jobs may name. No name is ever imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SHOWN: Final = 200
-"""The most characters of a wrong name in an error."""
 
 
 @frozen
@@ -37,10 +36,7 @@ class Task:
 
 
 class Tasks:
-    """Callables by short names, which stay the same when code moves. Any thread.
-
-    `has_store`: there is a store whose jobs have such names.
-    """
+    """Callables by short names, which stay when code moves. Any thread."""
 
     def __init__(self, *, has_store: bool = False) -> None:
         self._has_store = has_store
@@ -60,11 +56,9 @@ class Tasks:
         replace: bool = False,
         without_store: bool = False,
     ) -> None:
-        """Let `name` stand for `func` from now on. Registering it again changes nothing. `replace`: replace another
-        callable.
+        """Let `name` stand for `func`. Registering it again changes nothing. `replace`: replace another callable.
 
-        A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. A callable may have
-        several names: the first one is what `name_of` gives. Raises InvalidJob.
+        A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. Raises InvalidJob.
         """
         task = Task(_checked(name), func, flag_of("inline", inline), flag_of("without_store", without_store))
         replace = flag_of("replace", replace)
@@ -82,30 +76,28 @@ class Tasks:
             self._names.setdefault(_key(func), name)
 
     def name_of(self, func: Callable[..., Any]) -> str | None:
-        """Return the name of `func`, or None. The methods of two objects are two callables."""
+        """The first of several names. The methods of two objects are two callables."""
         return self._names.get(_key(func))
 
     def get(self, name: str) -> Callable[..., Any]:
-        """Return the callable of that name. Raises UnknownTask."""
+        """Raises UnknownTask."""
         return self.task(name).func
 
     def task(self, name: str) -> Task:
-        """Return the task of that name. Raises UnknownTask."""
+        """Raises UnknownTask."""
         found = self._tasks.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownTask(self._advice(name))
         return found
 
     def goes_without_store(self, name: str) -> bool:
-        """Return whether runs of that task begin even while the store does not answer."""
         found = self._tasks.get(name)
         return found is not None and found.without_store
 
     def resolve(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
-        """Return the name in the store, if the job will be stored, the callable, and how it is called.
+        """Return the name to store, if any, the callable, and how to call it.
 
-        `func`: a callable, or the name of a task. Raises UnknownTask, and InvalidJob for what cannot be called, or for
-        a `durable` job whose callable has no name.
+        Raises UnknownTask, and InvalidJob if it cannot be called, or a `durable` job's callable has no name.
         """
         given = func
         if isinstance(func, str) and (self._has_store or self._tasks):
@@ -123,7 +115,6 @@ class Tasks:
         return name, func, call_of(func, inline=inline)  # type: ignore[arg-type] # `func` is a callable here
 
     def names(self) -> list[str]:
-        """Return all names, in order."""
         with self._lock:
             return sorted(self._tasks)
 
@@ -149,7 +140,7 @@ class Tasks:
 
 
 def name_of(func: Callable[..., Any]) -> str:
-    """Return the function's own name. Raises InvalidJob if no task can have it."""
+    """Raises InvalidJob if no task can have the function's name."""
     name = getattr(func, "__name__", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         msg = f'{repr(func)[:_SHOWN]} has no name that a task can have: give it one, as in @scheduler.task("check")'
@@ -158,7 +149,6 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 def decorated(register: Callable[..., None], name: F | str | None, *, inline: bool) -> F | Callable[[F], F]:
-    """Register a function under its own name; or return a decorator that registers the next function."""
 
     def decorate(func: F) -> F:
         register(name_of(func) if name is None or callable(name) else name, func, inline=inline)
@@ -178,7 +168,7 @@ def _checked(name: object) -> str:
 
 
 def _key(func: Callable[..., Any]) -> Hashable:
-    """Return a key that is equal for equal callables, such as a bound method that was looked up twice."""
+    """Equal callables, such as one bound method looked up twice, have equal keys."""
     try:
         hash(func)
     except TypeError:
