@@ -1,7 +1,4 @@
-"""Timers that any thread can set, and a task group with limits.
-
-`TimerQueue` calls functions at monotonic seconds. `TaskPool` runs tasks when their limits have room.
-"""
+"""Timers that any thread can set (`TimerQueue`), and tasks run within limits (`TaskPool`)."""
 
 from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit

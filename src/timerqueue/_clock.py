@@ -1,4 +1,4 @@
-"""Real time and randomness. All other code is given a Clock and a Random."""
+"""The only real time and randomness. All other code is given a Clock and a Random."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def boottime() -> float:
 
 
 class Clock(Protocol):
-    """What a queue, a pool and a scheduler know of time: SystemClock, or testing.ManualClock in tests.
+    """A clock of a queue, a pool and a scheduler: SystemClock, or testing.ManualClock in tests.
 
     A true `announces_steps`: setting the clock wakes its waits. Other clocks are polled.
     """

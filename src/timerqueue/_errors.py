@@ -1,6 +1,3 @@
-"""The errors of this package."""
-
-
 class TimerQueueError(Exception):
     """The base of this package's errors."""
 

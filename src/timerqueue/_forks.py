@@ -1,7 +1,7 @@
 """Forks: an object works only in the process that made it.
 
-A forked child copies its parent's objects, but one thread: no loop runs there, a lock may be held for ever, and
-connections are shared. So a LeftBehind, which raises, replaces each part of a copy.
+A forked child copies the objects, but only one thread: locks stay held, and connections are shared. So a LeftBehind,
+which raises, replaces each part of a copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RECIPE: Final = (
 class LeftBehind:
     """A part of the parent's object in a forked child: any use raises `error`, a LifecycleError.
 
-    `kept` holds the real parts, lest the child close them.
+    `kept` keeps the real parts from being closed there.
     """
 
     def __init__(self, what: str, process: int, error: type[LifecycleError], kept: dict[str, Any]) -> None:
@@ -39,14 +39,11 @@ class LeftBehind:
 
 
 class Resident:
-    """Base of objects for one process. Call `_bind_to_process` there."""
-
     def _bind_to_process(self, what: str, *keep: str, error: type[LifecycleError] = LifecycleError) -> None:
         """Make copies in forked children raise `error`. `what`: the object's name. `keep`: parts that stay."""
         _residents[self] = (what, keep, error)
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
-        """In a forked child: refuse every use, and have nothing to close."""
         vars(self).update(dict.fromkeys(vars(self).keys() - keep, left))
         if hasattr(type(self), "close"):
             vars(self)["close"] = _nothing

@@ -1,5 +1,3 @@
-"""The supported builds of Python."""
-
 import sys
 
 

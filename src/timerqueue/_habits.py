@@ -1,7 +1,7 @@
 """Which functions are trusted to wait for nothing.
 
-Work that waits needs its own task from the first line. Work that never waits can be driven by hand, at a tenth of the
-cost. Enough calls in a row without a wait earn trust; each breach doubles how many are enough.
+Work that waits needs its own task from the first line; other work is driven by hand, at a tenth of the cost. TRIALS
+calls in a row without a wait earn trust. Each breach doubles the calls needed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TRIALS: Final = 8
 LONGEST_TRIAL: Final = 2**16
 
 MOST: Final = 10_000
-"""Functions remembered; above it all are forgotten, so that none is kept for ever."""
+"""Functions remembered. Above it all are forgotten, so that none is kept for ever."""
 
 
 class Habit:
@@ -44,14 +44,12 @@ UNKNOWN: Final = Habit(None)
 
 
 class Habits:
-    """Unless `are_trusted`, any call may wait."""
-
     def __init__(self) -> None:
         self.are_trusted = True
         self._known: dict[int, Habit] = {}
 
     def of(self, func: Any) -> Habit:
-        """Functions with the same code share a habit; a wrapper has its function's."""
+        """Functions with the same code share a habit. A wrapper has its function's."""
         if not self.are_trusted or func is None:
             return UNKNOWN
         try:

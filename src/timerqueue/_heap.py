@@ -1,10 +1,10 @@
 """TimerHeap: entries in order of due times. Pure: callers pass the time.
 
-Emptying a heap of 100,000 single entries costs about 4 us each, nearly all cache misses. So this heap holds unsorted
-*slots*, each a sixteenth of a second, and heaps only their numbers. When a slot is due, C code sorts it once into the
-opened list, whose front slice is due. A push into an open slot inserts there.
+In a heap of 100,000 single entries, removal costs about 4 us each, nearly all cache misses. So this heap holds unsorted
+*slots* of a sixteenth of a second, and heaps only their numbers. When a slot is due, C code sorts it once into the
+opened list.
 
-Three rules, each held by tests/timerqueue/test_heap.py:
+Three rules, held by tests/timerqueue/test_heap.py:
 - An entry's due time never changes while the opened list refers to it.
 - Sorting is stable and insertion goes after equals, so ties keep the order of pushes.
 - Cancelling removes an entry only where it is quickly found, else marks it. Marks go when the slot opens, or when they
@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 SLOT_WIDTH: Final = 0.0625
-"""Seconds. Wide, so that idle jobs share slots; narrow, so that sorting 100,000 entries a second stalls no task."""
+"""Seconds. Idle jobs share slots, and sorting 100,000 entries a second stalls no task."""
 
 SMALL: Final = 64
 """Largest closed slot searched for a cancelled entry."""
@@ -132,7 +132,6 @@ class TimerHeap(Generic[E]):
         return True
 
     def pop_due(self, now: float, at_most: int | None = None) -> list[E]:
-        """Remove and return up to `at_most` entries with `due <= now`, earliest first."""
         while self._numbers and self._numbers[0] * self._width <= now:
             self._open_next_slot()
         batch: list[E] = []
@@ -199,7 +198,7 @@ class TimerHeap(Generic[E]):
         self._opened += entries
 
     def _without_marks(self, entries: list[E], number: float) -> list[E]:
-        """Drop cancelled and moved entries. One pushed again counts from its last push."""
+        """Drop cancelled and moved entries. An entry pushed again counts from its last push."""
         if len(entries) == 1:  # most slots, when entries are few or intervals long
             if entries[0].slot == number:
                 return entries
@@ -219,7 +218,7 @@ class TimerHeap(Generic[E]):
         return True
 
     def _expel(self, entry: E) -> None:
-        """Remove a cancelled entry from the opened list, as its due time will change."""
+        """Remove a cancelled entry from the opened list: its due time will change."""
         index = self._opened.index(entry, bisect_left(self._opened, entry.due, key=_due_of))
         del self._opened[index]
         self._forget_ghost(entry)

@@ -11,8 +11,6 @@ from ._forks import LeftBehind, Resident
 
 
 class LifecycleState(enum.Enum):
-    """The state of an object that runs once. It never goes back."""
-
     PRE_RUNNING = "pre-running"
     RUNNING = "running"
     STOPPED = "stopped"
@@ -21,7 +19,7 @@ class LifecycleState(enum.Enum):
 class Lifecycle(Resident):
     """A state that only moves forward, readable by any thread. A forked child sees STOPPED.
 
-    `start` and `stop` compare and set under one lock, so one racing caller wins.
+    `start` and `stop` compare and set under a lock, so one racing caller wins.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,7 +28,6 @@ class Lifecycle(Resident):
         self._state = LifecycleState.PRE_RUNNING
         self._left: LeftBehind | None = None
         self.failure: Exception | None = None
-        """The error that ended it."""
         self._bind_to_process(name)
 
     @property
@@ -61,7 +58,6 @@ class Lifecycle(Resident):
             raise LifecycleError(msg)
 
     def refuse_in_fork(self) -> None:
-        """Raise LifecycleError in a forked child."""
         if self._left is not None:
             self._left.refuse()
 

@@ -13,8 +13,6 @@ from ._plain_line import Rank
 
 
 class Claim(Protocol):
-    """Work as the limits see it."""
-
     needs: Needs
     is_waiting: bool
     size: int
@@ -40,7 +38,7 @@ class Limit:
     parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
     """heapq of lines refused here, by their heads' ranks."""
     stranded: list[Line[Any]] = field(factory=list)
-    """Lines that need more units than a shrunken limit has. They hold up no other line."""
+    """Lines that need more units than a shrunken limit has. They hold up no others."""
 
     def has_room(self, units: int) -> bool:
         return self.used + units <= self.size
@@ -55,10 +53,9 @@ class Limit:
 
 
 class Lender(Protocol):
-    """Lends a pool units of limits shared by several pools. On the pool's event loop."""
+    """Lends a pool units of limits that pools share. On the pool's event loop."""
 
-    def usable(self, name: str) -> int:
-        """How many units this pool may use now."""
+    def usable(self, name: str) -> int: ...
 
     def refused(self, name: str) -> None: ...
 
@@ -81,9 +78,9 @@ class Line(Generic[C]):
     queue: list[tuple[Rank, C]] = field(factory=list)
     """heapq by rank. Cancelled work stays until it reaches the front."""
     place: Limit | None = None
-    """Where it is parked. None: open."""
+    """The limit where it is parked. None: open."""
     key: Rank = (math.inf, 0)
-    """Its rank in its place. An entry there with another rank is outdated."""
+    """The rank in its place. Entries there with other ranks are outdated."""
     refusals: int = 0
     cancelled: int = 0
 

@@ -1,12 +1,12 @@
 """Which work may start: one capacity, named limits, lines of waiting work.
 
-All or nothing: work takes every unit it needs or holds none, so nothing deadlocks. Work with equal needs waits in one
-*line*, best rank first. A line whose head could start is *open*. A line refused by a full limit is *parked* there, and
-costs other lines nothing.
+Work takes every unit it needs or holds none, so nothing deadlocks. Work with equal needs waits in one *line*, best rank
+first. A line whose head could start is *open*. A line refused by a full limit is *parked* there, and costs other lines
+nothing.
 
 Within one limit a better-ranked parked line goes first, even if it needs more units. A line with several limits might
-never find them free together. So after `PATIENCE` refusals it reserves them: until it starts, no other line takes their
-units. Only one line reserves at a time, and it holds no units: still no deadlock.
+never find them free together. After `PATIENCE` refusals it reserves them: other lines take no units until it starts.
+Only one line reserves at a time, and it holds no units: no deadlock.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from ._needs import Needs
 from ._plain_line import COMPACT_ABOVE, PlainLine, Rank
 
 PATIENCE: Final = 8
-"""Refusals after which a line reserves its limits."""
 
 
 class Limits(Generic[C]):
-    """Knows ranks and units, not tasks or time."""
-
     def __init__(self, capacity: float, limits: Mapping[str, float]) -> None:
         self.capacity = capacity
         self.used = 0
@@ -68,7 +65,6 @@ class Limits(Generic[C]):
         return True
 
     def wait(self, claim: C, rank: Rank) -> None:
-        """Join a line, from which `admit` gives the work out."""
         self.waiting += 1
         if not claim.needs:
             self.plain.push(rank, claim)
@@ -133,7 +129,7 @@ class Limits(Generic[C]):
         self._look_again(needs)
 
     def admit(self) -> Iterator[C]:
-        """Yield, best first, all waiting work that has room, with its units taken."""
+        """Start, best first, all waiting work that has room."""
         while self.used < self.capacity:
             if self.plain and (not self.open_lines or self.plain.head() < self.open_lines[0][0]):
                 claim = self.next_plain()
@@ -145,7 +141,7 @@ class Limits(Generic[C]):
                 yield claim
 
     def next_plain(self) -> C | None:
-        """Start the best work that needs capacity alone. None: cancelled, or no such work."""
+        """Start the best work that needs capacity alone. None: cancelled, or no work."""
         claim = self.plain.pop()
         if claim is not None:
             self.waiting -= 1
@@ -192,7 +188,7 @@ class Limits(Generic[C]):
         return bool(self._rest) and self._of(name) in self._rest
 
     def look_again(self, names: Collection[str]) -> None:
-        """Units of these limits came: open lines that may go on. Call `admit` next."""
+        """Open lines that may use new units. Call `admit` next."""
         self._look_again(tuple((name, 1) for name in names))
 
     def used_of(self, name: str) -> int:
@@ -200,10 +196,7 @@ class Limits(Generic[C]):
         return 0 if limit is None else limit.used
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[Rank], int]]:
-        """Yield lines that wait for a lent limit and for no other full limit.
-
-        Each with its needs, its first `most` ranks, and how much work it holds, cancelled included.
-        """
+        """Yield lines held up by lent limits alone: needs, first `most` ranks, and length, cancelled included."""
         for line in self._lines.values():
             place = line.place
             is_held_up = place is not None and not isinstance(place, LentLimit)

@@ -1,6 +1,6 @@
 """The line of work that needs no named limit: nearly all work.
 
-Work in order of rank joins a deque, which costs almost nothing. Work that overtakes goes through a heap.
+Work in order of rank joins a deque, which costs almost nothing. Other work goes through a heap.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from heapq import heapify, heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
 
 COMPACT_ABOVE: Final = 100
-"""Fewer cancelled works are not worth the walk."""
 
 Rank = tuple[float, int]
 """Smaller goes first. The sequence number makes ranks unique."""
 
 
 class Waiting(Protocol):
-    """Work as a line sees it."""
-
     is_waiting: bool
 
 

@@ -1,4 +1,4 @@
-"""TaskPool: a task group that runs a limited number of tasks at a time.
+"""TaskPool: a task group with limits.
 
 Waiting work is a queue entry, not a coroutine. _limits.py decides what starts; _workers.py runs it.
 """
@@ -172,7 +172,7 @@ class TaskPool(Resident):
         self._workers.call_if_needed()
 
     def _submit_rest(self, bundle: Bundle) -> None:
-        """Place the rest of a begun bundle before all work due at the same time."""
+        """Place the rest of a bundle before work due at the same time."""
         bundle.is_waiting = True
         if self._limits.take(bundle):
             ready = self._workers.ready
@@ -205,7 +205,6 @@ class TaskPool(Resident):
         return aside
 
     def has_shrunk(self, bundle: Bundle) -> None:
-        """Cancel a waiting bundle that has no pieces left."""
         if bundle.is_waiting and not len(bundle):
             self.cancel(bundle)
 
@@ -225,7 +224,7 @@ class TaskPool(Resident):
             self._fill()
 
     def ask_anew(self, work: Work, needs: Needs, priority: float) -> bool:
-        """Change needs (checked) and priority of waiting work, and rank it again. False: not waiting."""
+        """Change needs (checked) and priority of waiting work. False: not waiting."""
         if not work.is_waiting:
             return False
         self._take_out(work, self._limits.withdraw)
@@ -237,7 +236,7 @@ class TaskPool(Resident):
     def kill(self, work: Work) -> None:
         """Give up running work that ignored its cancellation: its units are free at once.
 
-        Its coroutine is closed by force at its next yield; what it does after that is ignored.
+        Its coroutine is closed by force at its next yield.
         """
         worker = self._workers.worker_of(work)
         if worker is None:
@@ -262,7 +261,7 @@ class TaskPool(Resident):
     def lend(self, names: Collection[str], lender: Lender) -> None:
         """Take the units of these limits or families from a lender. Call before the first use.
 
-        A limit's size is then that of all pools together.
+        Their sizes are then those of all pools together.
         """
         self._limits.lend(names, lender)
 
@@ -284,7 +283,6 @@ class TaskPool(Resident):
         self._fill()
 
     def units_came(self, names: Collection[str]) -> None:
-        """Start work that waited for these lent limits."""
         self._limits.look_again(names)
         self._fill()
 
@@ -295,10 +293,9 @@ class TaskPool(Resident):
         return self._limits.used_of(name)
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[float], int]]:
-        """Yield each line of work that waits for lent units and no other limit.
+        """Yield each line that only lent units hold up: needs, first `most` ranks, best first, and at most its length.
 
-        Each with its needs, its first `most` ranks, best first, and at most how much work it holds. A rank is a due
-        time in seconds, earlier by AGEING per step of priority.
+        A rank is a due time in seconds, earlier by AGEING per step of priority.
         """
         for needs, ranks, count in self._limits.waiting_for_lent(most):
             yield needs, [rank for rank, _ in ranks], count

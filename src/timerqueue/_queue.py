@@ -1,7 +1,7 @@
 """TimerQueue: the active object around a TimerHeap.
 
-Any thread adds, moves and cancels entries; the loop alone fires them. A lock held for one operation guards the heap, so
-other threads learn at once whether `cancel` came in time. Only an earlier push ends the loop's one wait (`Wake`).
+Any thread changes entries; the loop alone fires them. A lock held for one operation guards the heap, so `cancel` knows
+at once whether it came in time. Only an earlier push ends the loop's one wait (`Wake`).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TimerQueue(Resident):
     """Call functions when due: never early, earliest first, ties in the order pushed.
 
     Without a pool the loop itself calls each function, so it must be short. With a pool each must be an `async def`,
-    which starts when the pool has room. A function's error is logged and affects no other.
+    which starts when the pool has room. Errors are logged and affect no other function.
 
     `fire(batch, now)`, for packages built on the queue, replaces `alarm.fire()`. The loop calls it every turn with the
     due alarms, possibly none.
@@ -247,7 +247,7 @@ class TimerQueue(Resident):
                 logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
 
     async def _wait_until(self, due: float | None) -> None:
-        """Wait until `due`; after a turn that fired, at least for the pace, so that more becomes due.
+        """Wait until `due`, and after firing at least for the pace, so that more becomes due.
 
         Entries already due when the loop looked, or left over, skip the pace.
         """

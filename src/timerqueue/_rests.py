@@ -1,7 +1,7 @@
-"""Rests: the pace of a limit. Its units are free some seconds after work began with them.
+"""Rests: a limit's units are free again some seconds after work began with them.
 
-With n units that rest a second, n pieces of work begin in any second, however long they run. The seconds count from the
-turn after the work's first step, so first steps with one unit are at least that far apart. Lives on the loop.
+With n units that rest a second, n pieces of work begin in any second. The seconds count from the turn after the work's
+first step, so first steps with one unit are that far apart. On the loop.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class Rests:
         self._rested = rested
 
     def seconds_of(self, name: str) -> float:
-        """0: they do not rest."""
         family = f"{name.partition(':')[0]}:*"
         return max(self.seconds.get(name, self.seconds.get(family, 0.0)), self._longer.get(name, 0.0))
 

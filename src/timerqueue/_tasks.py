@@ -1,7 +1,7 @@
 """Tasks of the event loop: how they are made, cancelled and tidied.
 
-On asyncio they are plain tasks outside any group, each cancelled once as by `task.cancel()`; anyio's shields still
-hold. On trio they are tasks of the pool's nursery, each in its own cancel scope.
+On asyncio they are outside any group, each cancelled once as by `task.cancel()`; anyio's shields still hold. On trio
+they are in the pool's nursery, each in its own cancel scope.
 """
 
 from __future__ import annotations
@@ -38,11 +38,9 @@ class Tasks(Protocol):
     begins_elsewhere: bool
     """Whether a new task can begin while another runs. If not, waiting work begins first in the serving task."""
 
-    def serve(self, worker: Worker, context: Context) -> None:
-        """Step the worker soon, in this context."""
+    def serve(self, worker: Worker, context: Context) -> None: ...
 
-    def begin(self, worker: Worker, context: Context, name: str) -> None:
-        """Step the worker now, in its own task."""
+    def begin(self, worker: Worker, context: Context, name: str) -> None: ...
 
     def are_made_elsewhere(self) -> bool:
         """Whether a task factory must see every task made."""
@@ -57,13 +55,12 @@ class Tasks(Protocol):
     def rename(self, worker: Worker, name: str) -> None: ...
 
     def settle(self, worker: Worker, name: str) -> None:
-        """First wait: the task is now its work's, as far as still possible."""
+        """The task is now its work's, as far as still possible: it waits."""
 
     def cancel(self, worker: Worker) -> None:
         """Cancel once; if shielded, at the next wait outside the shield."""
 
-    def kill(self, worker: Worker) -> None:
-        """Wake the task, to be ended by force."""
+    def kill(self, worker: Worker) -> None: ...
 
     def is_cut_off(self) -> bool:
         """Whether the present task is being cancelled from outside."""
@@ -72,7 +69,7 @@ class Tasks(Protocol):
         """Close what ended work left open in the present task."""
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:
-        """Whether the task ends with this error too, which the work knows."""
+        """Whether the task ends with this error too. The work knows it."""
 
 
 def tasks_of(group: TaskGroup) -> Tasks:
@@ -84,8 +81,6 @@ def tasks_of(group: TaskGroup) -> Tasks:
 
 
 class AsyncioTasks:
-    """Plain tasks that begin at once, like eager tasks."""
-
     begins_elsewhere = True
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -170,7 +165,7 @@ class AsyncioTasks:
         self._loop.call_soon(self._force, worker)
 
     def _force(self, worker: Worker) -> None:
-        """Force a task that may not have woken: what it awaits may ignore cancellations too."""
+        """Force a task that may not have woken: the object it awaits may ignore cancellations."""
         if not worker.is_over:
             context = None if worker.context is not None or worker.work is None else worker.work.context
             self._as(worker.task, context, worker.force)

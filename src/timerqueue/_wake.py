@@ -1,7 +1,7 @@
 """The one wait of a loop, and what other threads see of the loop.
 
-Only this file and _tasks.py know which event loop runs. The wait is armed at every wake-up; asyncio's `call_later` with
-a bare future costs a fifth of anyio's `Event` inside `move_on_after`.
+Only this file and _tasks.py know the event loop. The wait is armed at every wake-up; asyncio's `call_later` with a bare
+future costs a fifth of anyio's `Event` inside `move_on_after`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WHOLE_MILLISECOND: Final = 0.001
 PACE: Final = 0.0005
 """Seconds between two looks at the timers, at least.
 
-Idle loops wait whole milliseconds anyway. A busy loop would come back for every few timers. At 40,000 runs a second,
-each costs 22 us without the pace, 15 us with it.
+Else a busy loop would come back for every few timers. At 40,000 runs a second, each costs 22 us without the pace, 15 us
+with it.
 """
 
 _ASLEEP: Final = {
@@ -151,7 +151,7 @@ def _trio_watched() -> Iterator[Callable[[], bool]]:
 
 
 class _Rounds:
-    """A trio instrument: how many tasks had a turn in the `last` round, and in this one. Order in a round is random."""
+    """A trio instrument: tasks stepped in the `last` round, and in this round. Order in a round is random."""
 
     def __init__(self) -> None:
         self.last = self._now = math.inf  # the round in which it begins is not counted
@@ -184,7 +184,6 @@ class Pulse:
         self._asked = 0
 
     def ask(self) -> None:
-        """Ask the loop for one more beat, unless it owes one."""
         if self._asked == self.beats:
             self._asked += 1
             with suppress(RuntimeError):  # the loop has closed
@@ -218,8 +217,7 @@ class Pulse:
 def _of_trio() -> dict[str, Any]:
     """Return what trio keeps for this thread, such as the present `task`.
 
-    Its frames would tell too. But before Python 3.13 an inspected frame keeps what was seen, and trio's frames live
-    long.
+    Its frames live long, and before Python 3.13 an inspected frame keeps what was seen.
     """
     kept = getattr(sys.modules.get("trio._core._run"), "GLOBAL_RUN_CONTEXT", None)
     return {} if kept is None else vars(kept)

@@ -14,19 +14,18 @@ from ._needs import Needs
 
 
 class Held:
-    """The type of HELD."""
-
     __slots__ = ()
 
 
 HELD: Final = Held()
-"""Returned by `Work.open` if the work cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
+"""`Work.open` answers it if the work cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
 
 
 class Runner:
-    """A worker, as its work sees it. `cancelling()` counts all cancellations of its task.
+    """A worker, as its work sees it.
 
-    `is_cancelled`: it must cancel its work and begin no other. `is_killed`: it must end its work by force.
+    `is_cancelled`: it begins no other work. `is_killed`: it must end its work by force. `cancelling()` counts
+    cancellations of its task.
     """
 
     __slots__ = ("cancelling", "is_cancelled", "is_killed")
@@ -40,20 +39,18 @@ class Runner:
         raise NotImplementedError
 
     def kill(self) -> None:
-        """End its work by force, without waiting for the end."""
         raise NotImplementedError
 
 
 class Work:
     """A piece of work. Subclass it to learn how it ended.
 
-    `due` (monotonic seconds) and `priority` rank waiting work: one step of priority outweighs AGEING seconds.
+    `due` (monotonic seconds) and `priority` rank it: one step of priority outweighs AGEING seconds.
     """
 
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
 
     size = 1
-    """Pieces it counts as while it waits."""
     func: Callable[..., Any] | None = None
     """The function it calls, if known. If that never waits, it needs no task of its own."""
 
@@ -86,8 +83,6 @@ class Work:
 
 
 class Host:
-    """The workers of a pool, as a bundle sees them."""
-
     monotonic: Callable[[], float]
     context: Context
     """Work that has no context begins in a copy of this one."""
@@ -106,7 +101,7 @@ class Host:
 class Detached(NamedTuple):
     """A piece that left its bundle, because it waits or its end needs attention.
 
-    `is_new`: it has not begun, and needs its own task. `is_waiting`: it has yielded `yielded`. Otherwise it has ended.
+    `is_new`: it needs its own task. `is_waiting`: it has yielded `yielded`. Otherwise it has ended.
     """
 
     work: Work

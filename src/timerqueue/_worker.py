@@ -1,11 +1,9 @@
 """A worker: what one task of the event loop does, step by step.
 
-The loop steps a worker like a coroutine; its name, code, frame and awaited object are the user's. Two kinds:
+The loop steps a worker like the user's coroutine, whose name, code and frame it shows. Two kinds:
 - For one work that may wait (`begin`): the task is that work's from first line to last.
 - To serve what is ready (`Workers.serve`): it drives works by hand for one slice. Work that waits unexpectedly keeps
-  the worker (`keep`), and the task ends with it.
-
-So two waiting works never share a task.
+  the worker (`keep`), and the task ends with it. So two waiting works never share a task.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ class Owner(Protocol):
     def serve(self, worker: Worker) -> Any: ...
 
     def adopted(self, worker: Worker) -> Any:
-        """The worker's task has begun. Returns the state that `left_alone` compares."""
+        """Note that the task has begun. Returns the state that `left_alone` compares."""
 
     def left_alone(self, worker: Worker, before: Any) -> bool: ...
 
@@ -45,10 +43,9 @@ class Owner(Protocol):
         """Cancel a worker that is about to wait."""
 
     def ended(self, worker: Worker, work: Work, value: Any, error: BaseException | None) -> bool:
-        """True: the task must end with the error too."""
+        """Note the end. True: the task must end with the error too."""
 
-    def gone(self, worker: Worker) -> None:
-        """The worker was thrown out before it began."""
+    def gone(self, worker: Worker) -> None: ...
 
 
 class Worker(Runner):
@@ -82,7 +79,6 @@ class Worker(Runner):
         self.work = work
         self.running = running
         self.habit = habit
-        """Its function's habit, until the first step is done."""
         self.context: Context | None = None
         self.task: Any = None
         self.scope: Any = None
@@ -90,7 +86,6 @@ class Worker(Runner):
         self.ahead: tuple[Any, BaseException | None] | None = None
         """The first step's result, until the loop learns of that step."""
         self.is_fresh = True
-        """It has driven nothing by hand."""
         self.is_cancelled = False
         self.is_killed = False
         self.is_over = False
@@ -106,7 +101,6 @@ class Worker(Runner):
         self.work, self.running, self.context = work, running, context
 
     def advance(self) -> None:
-        """Take the first step before the loop would."""
         assert self.running is not None
         try:
             self.ahead = self._step(self.running.send, None), None
@@ -172,14 +166,12 @@ class Worker(Runner):
         return _drive(self)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the coroutine's attribute, such as its frame."""
         running = self.running
         if running is None:
             raise AttributeError(name)
         return getattr(running, name)
 
     def force(self) -> None:
-        """End the work now, between two of its steps."""
         running, work, attempts = self.running, self.work, 0
         if running is None or work is None:
             return
@@ -277,7 +269,7 @@ def _drive(worker: Worker) -> Generator[Any, Any, Any]:
 def _keep_for_ever(running: Coroutine[Any, Any, Any]) -> None:
     """Keep the coroutine from being finalized, even at the end of the process.
 
-    Finalizing closes it, and work that answers every exception with another try would never end.
+    Finalizing closes it, which never ends if work answers every exception with another try.
     """
     import ctypes  # noqa: PLC0415 - almost never needed
 

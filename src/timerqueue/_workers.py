@@ -1,8 +1,7 @@
 """The workers of a pool run what is ready.
 
-A task for each piece of work costs more than most work does, a cancel scope far more. So a worker drives trusted work
-(_habits.py) by hand, work after work, for a slice of time, each in its own context. All other work gets an ordinary
-task of its own (_worker.py, _tasks.py).
+A task, and a cancel scope far more, costs more than most work does. So a worker drives trusted work (_habits.py) by
+hand for a slice of time, each in its own context. All other work gets a task of its own (_worker.py, _tasks.py).
 
 Only workers hold the coroutines, so they can end by force work that ignores its cancellation. A worker serves once, so
 what work leaves at its task is gone after a slice.
@@ -42,20 +41,17 @@ class Workers(Host):
         self._release = release
         self._submit_rest = submit_rest
         self.begins: Callable[[Work], None] | None = None
-        """Called with work that needs units, when it begins."""
         self.habits = Habits()
         self.context = Context()
         self._tasks: Tasks | None = None
         self._workers: set[Worker] = set()
         self._awake = 0
-        """Workers that will look at `ready`."""
         self.ready: deque[Work] = deque()
         self.held: set[Work] = set()
         self.current = None
         self._serving: Worker | None = None
         """Runs a bundle, whose pieces do not know it."""
         self._ending: Worker | None = None
-        """Its work is being closed after an error."""
         self.steps = 0
         self.is_cut_off = False
         """Everything is being cancelled from outside."""
@@ -66,7 +62,6 @@ class Workers(Host):
         return len(self._workers)
 
     def begin(self, group: TaskGroup) -> None:
-        """Work as long as this task group lasts, by default in the caller's context."""
         self._tasks = tasks_of(group)
         self.context = copy_context()
         group.start_soon(self._watch, name="timerqueue workers")
@@ -117,7 +112,7 @@ class Workers(Host):
     def is_cancellation(self, error: BaseException) -> bool:
         """Whether `error` is the cancellation of the work being closed.
 
-        Uncancelled work may raise it too (asyncio: by awaiting a cancelled future); then it has failed.
+        Uncancelled work that raises it (asyncio: by awaiting a cancelled future) has failed.
         """
         return self._is_cancelled(error) and (
             self.is_cut_off or (self._ending is not None and self._ending.is_cancelled)

@@ -134,7 +134,7 @@ class ManualClock:
                 heapq.heapify(self._sleepers)
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """Give other tasks a turn. If all are idle, move to the next end of a wait, or to `until`."""
+        """Give other tasks a turn. If all are idle, move to the end of the next wait, or to `until`."""
         await checkpoint()
         following = min(until, self._next_wait())
         if following < math.inf and not is_over() and self.is_idle():
@@ -154,7 +154,6 @@ class ManualClock:
                 wake.set()
 
     async def _settle(self) -> None:
-        """Give other tasks enough turns to finish what needs no time."""
         quiet = 0
         with others_watched() as is_quiet:
             for _ in range(SETTLE_TURNS):
@@ -171,7 +170,7 @@ SETTLE_TURNS = 50
 """Turns of the event loop after which everything that needs no time counts as done."""
 
 QUIET_TURNS = 3
-"""Turns with all other tasks idle after which all is done; the loop has looked at sockets and threads."""
+"""Turns with all other tasks idle after which all is done. Sockets and threads have been looked at."""
 
 ROUNDING = 1e-9
 """Seconds by which two computations of one instant may differ."""
