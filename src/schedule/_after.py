@@ -1,5 +1,3 @@
-"""`After`: a fixed pause."""
-
 from __future__ import annotations
 
 from datetime import datetime, timedelta

@@ -1,5 +1,3 @@
-"""`At`: once."""
-
 from __future__ import annotations
 
 from datetime import datetime

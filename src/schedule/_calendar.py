@@ -1,5 +1,3 @@
-"""`Calendar`: days, weeks, months and years as calendars count them."""
-
 from __future__ import annotations
 
 import re
@@ -86,7 +84,7 @@ class Calendar(Schedule):
             return None
 
     def _fallen_together(self, after: datetime, until: datetime) -> int:
-        """Count the slots that coincide with the slot before, where the zone leaves out a day."""
+        """Count slots that coincide with the slot before, where the zone leaves out a day."""
         offset = self._offset(after) + HALF_A_DAY
         if self._offset(until) < offset:  # yearly changes of clocks are smaller
             return 0
@@ -105,7 +103,7 @@ class Calendar(Schedule):
         return index
 
     def _estimate(self, after: datetime) -> int:
-        """Return the answer's index or the index before it."""
+        """Return the answer's index, or one less."""
         if after < self.origin:
             return 0
         count, months, days = self._step()
@@ -132,7 +130,7 @@ class Calendar(Schedule):
 
 
 def _zone_of(origin: datetime) -> str:
-    """Return the zone's name. Raises ScheduleError for a mere offset, which many zones share."""
+    """Raises ScheduleError for a mere offset, which many zones share."""
     name = getattr(origin.tzinfo, "key", None) or getattr(origin.tzinfo, "zone", None)  # of zoneinfo, of pytz
     if name is not None:
         return str(name)

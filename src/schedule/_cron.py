@@ -1,5 +1,3 @@
-"""`Cron`: crontab expressions, with exact rules for changes of clocks."""
-
 from __future__ import annotations
 
 from datetime import datetime, timedelta
@@ -41,7 +39,6 @@ class Cron(Schedule):
     expression: str = field(converter=normal)
     tz: str = field(default="UTC", converter=zone_name, kw_only=True)
     _template: str | None = field(default=None, eq=False, repr=False, kw_only=True, alias="_template")
-    """The expression with H, before `bind`."""
     _times: Times = field(init=False, eq=False, repr=False)
     _zone: ZoneInfo = field(init=False, eq=False, repr=False)
 
@@ -70,8 +67,7 @@ class Cron(Schedule):
     def count(self, after: datetime, until: datetime) -> tuple[int, bool] | None:
         """Count slots after `after`, up to and including `until`, and say whether the count is exact.
 
-        Exact for a hundred days, else a lower bound, at a cost that does not grow with the slots. None: the calendar
-        ends first.
+        Beyond a hundred days it is a lower bound. None: the calendar ends first.
         """
         after, until = max(utc(after), _DAWN), utc(until)
         try:

@@ -1,11 +1,9 @@
 """Count the slots of a cron expression by arithmetic.
 
 Every day named has equally many wall times, so whole months count at once. Between changes of clocks wall time is real
-time; `_cron_zone` says what a change does. Counting both ends from a day before,
+time. Counting both ends from a day before needs no special case for a start inside an hour that comes twice:
 
     count(start, end) = slots(day before start, end) - slots(day before start, start)
-
-needs no special case for a start inside an hour that comes twice.
 """
 
 from __future__ import annotations
@@ -20,12 +18,9 @@ from ._wall import SECOND
 
 DAY: Final = timedelta(days=1)
 LONGEST: Final = 100 * DAY
-"""Longest stretch counted. Each day is checked for a change of clocks: a hundred checks take 0.1 ms, and ten thousand
-schedules may share a gap.
-"""
+"""Each day is checked for a change of clocks: a hundred take 0.1 ms, and ten thousand schedules may share a gap."""
 
 _BEFORE: Final = 2 * DAY
-"""Longer than any wall time that came twice."""
 
 Relaunch = tuple[datetime, datetime, timedelta]
 """Two instants, naive UTC, between which clocks keep one offset."""
@@ -67,7 +62,6 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) -> datetime:
-    """Return the first second in (low, high] with another offset."""
     while high - low > SECOND:
         middle = low + (high - low) // 2
         middle = middle.replace(microsecond=0)
@@ -100,7 +94,6 @@ def _walls(times: Times, start: datetime, end: datetime) -> int:
 
 
 def _in_day(times: Times, wall: datetime) -> int:
-    """Count the times of day before that of `wall`."""
     seconds, minutes = times.seconds.bit_count(), times.minutes.bit_count()
     found = _below(times.hours, wall.hour) * minutes * seconds
     if times.hours >> wall.hour & 1:
@@ -115,7 +108,6 @@ def _below(values: int, value: int) -> int:
 
 
 def _days(times: Times, start: datetime, end: datetime) -> int:
-    """Count the days with slots between the two days, both excluded."""
     found, month = 0, (start.year, start.month)
     while month <= (end.year, end.month):
         year, number = month

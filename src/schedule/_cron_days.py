@@ -1,6 +1,6 @@
 """The two day fields of a cron expression together, a month at a time.
 
-The days of a month are a set, bit d for day d. Weekdays repeat every seven bits, so shifting finds them.
+A month's days are a set, bit d for day d. Weekdays repeat every seven bits, so shifting finds them.
 """
 
 from __future__ import annotations

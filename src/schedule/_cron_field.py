@@ -1,7 +1,6 @@
 """One field of a cron expression, as the set of values its text names.
 
-A set is an integer with bit v for each value v: "1,3" is 0b1010. Sets are small, equal by value, and shifting finds the
-next value.
+A set is an integer with bit v for value v: "1,3" is 0b1010. Shifting finds the next value.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Item:
 
 
 def starred(text: str) -> bool:
-    """Whether a field is a wildcard: by its first character alone, as in Debian's cron."""
+    """Whether a field begins with a star: a wildcard, as in Debian's cron."""
     return text.startswith(("*", "?"))
 
 

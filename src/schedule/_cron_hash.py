@@ -1,7 +1,6 @@
 """H in cron expressions: a value hashed from the job's key, which spreads jobs.
 
-Each field is hashed alone. Drawn from one number, as croniter does, `H H * * *` would reach a sixth of the day's
-minutes.
+Each field is hashed alone: from one number, as in croniter, `H H * * *` reaches a sixth of the day's minutes.
 """
 
 from __future__ import annotations

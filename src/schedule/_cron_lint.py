@@ -1,5 +1,3 @@
-"""Warnings about valid cron expressions that surprise people."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""A cron expression as text: nicknames, fields, and their sets."""
-
 from __future__ import annotations
 
 import re
@@ -58,7 +56,6 @@ def fields(expression: str) -> list[tuple[Field, str]]:
 
 
 def bound(expression: str, key: str) -> str:
-    """Replace each H by its value for `key`."""
     if "h" not in expression.lower():
         return expression
     parts = fields(expression)

@@ -1,9 +1,9 @@
 """Real times of an expression's wall times, as clocks change. Like Debian's cron(8).
 
-*Fixed* expressions (minute and hour without a star, `30 2 * * *`) come once a day. A skipped time counts at the first
-instant after the gap, a repeated time at its first.
+*Fixed* expressions (minute and hour without a star) come once a day. A skipped time counts at the first instant after
+the gap, a repeated time at its first.
 
-*Recurring* expressions (`*/20 * * * *`) keep their real spacing. A repeated time counts twice, a skipped time never.
+*Recurring* expressions keep their real spacing. A repeated time counts twice, a skipped time never.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from ._wall import SECOND, change, first_instant, offsets
 
 
 def next_instant(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """Return the first instant after `after` (UTC)."""
     local = after.astimezone(zone)
     wall = local.replace(tzinfo=None, microsecond=0, fold=0)
     return (_next_fixed if times.is_fixed else _next_recurring)(times, zone, local, wall)

@@ -1,8 +1,7 @@
 """The only file that knows croniter, which reads L, W and # in the two day fields.
 
-Croniter parses ten times slower than `_cron_field`, and importing it costs as much as thousands of expressions. So it
-is imported when first needed. It gets single items only, which keeps its habits out: `1-1` as the whole cycle, AND
-between W or # and the other day field.
+Importing croniter costs as much as thousands of expressions, and it parses ten times slower than `_cron_field`. It gets
+single items only, which keeps its habits out: `1-1` as the whole cycle, AND between W or # and the other day field.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ _ADVICE: Final = {
 
 @frozen
 class Rare:
-    """Days that no fixed set of numbers names."""
-
     values: int = 0
     """Days that are numbers after all: 15-L."""
     last: bool = False

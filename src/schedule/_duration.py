@@ -1,5 +1,3 @@
-"""Durations: timedeltas, seconds, "1m30s" or ISO 8601."""
-
 from __future__ import annotations
 
 import math
@@ -53,7 +51,7 @@ _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNOR
 def duration(value: timedelta | float | str) -> timedelta:
     """Read a duration of 0 or more: a timedelta, a number of seconds, or a text.
 
-    - A number of seconds: "90", "1_000".
+    - Seconds: "90", "1_000".
     - Numbers with units, largest first (w d h m s ms us): "1h30m", "1.5 hours", ".5s".
     - ISO 8601 without months and years, whose lengths differ: "PT1M30S".
 

@@ -1,5 +1,3 @@
-"""The error of this package."""
-
 from __future__ import annotations
 
 from typing import Final

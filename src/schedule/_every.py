@@ -1,5 +1,3 @@
-"""`Every`: a fixed rate on a grid, which stays however late a run starts."""
-
 from __future__ import annotations
 
 from datetime import datetime, timedelta

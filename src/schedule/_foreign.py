@@ -1,6 +1,6 @@
-"""Expressions of other schedulers, and how to write them here.
+"""Expressions of other schedulers, for error messages.
 
-They are never read as ours, since a word may mean something else. They improve error messages.
+They are never read as ours, since a word may mean something else.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def item_meant(text: str, names: tuple[str, ...]) -> str | None:
 
 
 def line_advice(text: str, is_expression: Callable[[str], bool]) -> str | None:
-    """Advise about a line with more than a cron expression, or something else. None: unknown syntax."""
+    """Advise about text that is more than a cron expression, or another syntax. None: unknown."""
     words = text.split()
     if (found := _ON_CALENDAR.fullmatch(text)) is not None:
         meant = _as_cron(found)

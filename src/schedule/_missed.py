@@ -1,4 +1,4 @@
-"""Missed slots: they passed while no scheduler ran, as in downtime, a suspend or a clock step.
+"""Missed slots passed while no scheduler ran, as in downtime, a suspend or a clock step.
 
 With slots each minute and downtime from 12:00 to 12:04, at 12:04:10:
 
@@ -7,8 +7,8 @@ With slots each minute and downtime from 12:00 to 12:04, at 12:04:10:
     LATEST    -       -       -       -       run, however late
     ALL       run     run     run     run     run, oldest first; the newest `cap`
 
-A gap may hold millions of slots, so nothing walks it. Arithmetic counts `Every`, `Calendar` and `Cron`; others are
-counted up to COUNTED, then a lower bound. Bisection finds the newest slots, as `next` never goes back.
+A gap may hold millions of slots. Formulas count `Every`, `Calendar` and `Cron`; other schedules are counted up to
+COUNTED. Bisection finds the newest slots, as `next` never goes back.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from ._instant import EPOCH, MICROSECOND, micros, utc
 from ._schedule import AnyOf, Between, Schedule, answer
 
 COUNTED: Final = 32
-"""Slots counted one by one without a formula. More would stop a loop for longer than seconds, with ten thousand
-schedules.
+"""Slots counted without a formula. With ten thousand schedules that takes seconds; more would stop a loop for longer.
 """
 
 
@@ -84,7 +83,7 @@ def catch_up(
 
 
 class _Slots(Protocol):
-    """The slots of one gap. The first is `due`, perhaps off the schedule, as a first start can be."""
+    """The slots of one gap. The first, `due`, may be off the schedule, as a first start can."""
 
     @property
     def due(self) -> datetime: ...

@@ -1,7 +1,7 @@
 """Whether the package `scheduler` next to this one is ours.
 
-PyPI has a distribution called scheduler. Installed after ours it overwrites our files, uninstalled it removes them.
-Then only another package can tell.
+PyPI's distribution scheduler, installed after ours, overwrites our files; uninstalled, it removes them. Only another
+package can tell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 OURS: Final = "from timerqueue import"
-"""A line in our `scheduler` and no other."""
 
 MEND: Final = "pip uninstall scheduler, then pip install --force-reinstall --no-deps timerqueue"
 

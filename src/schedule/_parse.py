@@ -152,7 +152,6 @@ class _Reader:
         return reason
 
     def _words(self, read: Callable[[str], T], where: str) -> T:
-        """Read the words up to the next keyword or sign."""
         first = self._at
         while self._at < len(self._tokens) and self._tokens[self._at]["word"] and self._token not in _KEYWORDS:
             self._at += 1

@@ -1,5 +1,3 @@
-"""One schedule as text, without `|`, from, until and except."""
-
 from __future__ import annotations
 
 import re
@@ -34,7 +32,6 @@ _IN_WORDS: Final = {
     "weekday": "0 9 * * mon-fri",
     **{name: f"0 9 * * {name[:3]}" for name in "sunday monday tuesday wednesday thursday friday saturday".split()},
 }
-"""Words written after "every"."""
 _FEWEST_FIELDS: Final = 5
 _UNSPACED: Final = re.compile(r"@?(every|after)\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _ALONE: Final = {
@@ -130,7 +127,6 @@ def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[s
 
 
 def _meant(words: str) -> str | None:
-    """Translate words such as "every monday" or "weekdays"."""
     return _IN_WORDS.get(words.lower().removeprefix("every").strip().removesuffix("s"))
 
 

@@ -24,7 +24,7 @@ LONGEST_CLOSURE: Final = 10_000
 
 
 class _Patience(local):
-    """The rest of LONGEST_CLOSURE for one question. Without a common count nested windows would multiply the work."""
+    """The rest of LONGEST_CLOSURE for one question: counted together, nested windows do not multiply the work."""
 
     left: int = 0
     is_counting: bool = False
@@ -181,8 +181,7 @@ def _check_window(window: object) -> None:
         raise ScheduleError(f'except_ takes windows, such as Window(Cron("0 2 * * sun"), "2h"), not {shown(window)}')
 
 
-class _Closed(ScheduleError):
-    """Windows follow windows without end."""
+class _Closed(ScheduleError): ...
 
 
 @frozen
@@ -208,7 +207,7 @@ class Except(Schedule):
         return f"{_operand(self.schedule)} except {' and '.join(map(str, self.windows)) or '()'}"
 
     def next(self, after: datetime) -> datetime | None:
-        """Raises ScheduleError if windows follow windows without end."""
+        """Return the next slot. Raises ScheduleError if windows follow windows without end."""
         after = utc(after)
         if _patience.is_counting:
             return self._search(after)

@@ -1,5 +1,3 @@
-"""The text of a schedule, which `parse` reads as an equal schedule."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -64,7 +62,6 @@ def _parts(schedule: Schedule) -> tuple[Schedule, ...]:
 
 
 def _unbound(schedule: Schedule, key: str) -> Schedule:
-    """Return the schedule before `bind(key)`, as far as that shows."""
     match schedule:
         case Every() if schedule.anchor is not None:
             interval, jitter = schedule.interval, schedule.jitter

@@ -1,8 +1,7 @@
 """Wall time: what a zone's clocks show, as naive datetimes, and the instants meant.
 
-A wall time may come twice (clocks set back) or never (clocks set forward). Read with `fold=0` it has the offset before
-the nearest change, with `fold=1` the offset after it (PEP 495). Equal offsets: it comes once. `before > later`: twice,
-first at `wall - before`. `before < later`: never.
+With `fold=0` a wall time has the offset before the nearest change, with `fold=1` the offset after it (PEP 495). Equal
+offsets: it comes once. `before > later`: twice, first at `wall - before`. `before < later`: never.
 """
 
 from __future__ import annotations
