@@ -1,11 +1,10 @@
 """Bundles: runs due together, or the subtasks of one task, as one piece of work.
 
-Most are short `async def`s that wait at most once, and cost less than the pool's work for one piece. So work without
-named limits shares a unit: a worker begins one after another. A piece that waits leaves with the unit; the rest asks
-for another.
+Most are short `async def`s that wait at most once and cost less than the pool. So those without named limits share a
+unit, and a worker begins them in turn. A piece that waits leaves with the unit; the rest asks for another.
 
-The loops are written out for the commonest task: only its code, never waits, returns None. All others go through `open`
-and `close`.
+The loops are written out for the commonest task, which never waits and returns None. Others go through `open` and
+`close`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ logger = getLogger(__name__)
 HEAD_START: Final = 60.0
 """Seconds by which subtasks precede entries due with their run: jobs that have begun finish first.
 
-Counted from the run, however long other work waits. Bounded, lest later runs' subtasks keep an entry waiting for ever.
+Bounded, lest subtasks of later runs keep an entry waiting for ever.
 """
 
 _belongs_to: Final = RUN.set
@@ -40,8 +39,7 @@ class RunsOwner(Owner, Protocol):
     def run_succeeded(self, run: Run, now: float) -> None:
         """Count a plain run, which returned None."""
 
-    def begun(self, run: Run) -> None:
-        """A run has left its bundle."""
+    def begun(self, run: Run) -> None: ...
 
     def emptied(self, bundle: RunBundle) -> None: ...
 
@@ -165,7 +163,7 @@ class RunBundle(RunPlace):
         return runs
 
     def take_out(self, run: Run) -> bool:
-        """False: the run has begun."""
+        """Remove a run that has not begun. False: it has begun."""
         if run not in self.left:
             return False
         self.left.remove(run)
@@ -214,8 +212,7 @@ def on_their_own(held: Iterable[Run | RunBundle]) -> list[Run]:
 class SubtaskBundle(Bundle):
     """Plain subtasks of one task: `async def`s without limit or timeout.
 
-    In the run's `subtasks` it counts for the unbegun ones and the running one. A subtask that waits or has failed gets
-    a SubtaskWork.
+    In the run's `subtasks` it counts for all of them. A subtask that waits or has failed gets a SubtaskWork.
     """
 
     __slots__ = ("left", "run")
@@ -308,7 +305,6 @@ class SubtaskBundle(Bundle):
         running: Coroutine[Any, Any, Any] | None = None,
         **state: Any,
     ) -> Detached:
-        """Detach a subtask, with the unit. `state`: as in Detached."""
         return Detached(self._moves_out(workers, worker, subtask, context), context, running, **state)
 
     def _moves_out(self, workers: Host, worker: Runner, subtask: Subtask, context: Context) -> SubtaskWork:

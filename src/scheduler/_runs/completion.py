@@ -56,7 +56,6 @@ def count_what_runs(job: Job) -> None:
 
 
 def task_of(job: Job) -> str:
-    """For a log: its name in the store, or its function's."""
     return job.task or str(getattr(job.func, "__qualname__", type(job.func).__qualname__))
 
 
@@ -74,7 +73,6 @@ class Completion:
         self._random = random
 
     def record(self, run: Run, started: float, now: float) -> None:
-        """Count an ended run, decide what follows, do it, tell."""
         job = run.job
         duration = now - started
         ended = now + self._timeline.offset
@@ -136,7 +134,7 @@ class Completion:
         return after_run(outcome, failures, job.policy, next_start_in, self._random(), interval=seconds)
 
     def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
-        """Returns the seconds to the retry, if any."""
+        """Return the seconds to the retry, or None."""
         job = run.job
         if verdict.disable is not None:
             logger.warning("job %r does not start until it is resumed: %s", job.id, verdict.disable)
@@ -155,7 +153,6 @@ class Completion:
         return verdict.retry_in
 
     def answer_success(self, run: Run, now: float) -> None:
-        """Answer callers of a plain run that succeeded."""
         assert run.started is not None
         ended = now + self._timeline.offset
         answer(run.job, run.due_us, _end_of(run, SUCCEEDED, ended=ended, duration=now - run.started))
@@ -163,7 +160,6 @@ class Completion:
     # -- runs that never began --------------------------------------------------------------------------------------
 
     def was_dropped(self, run: Run) -> None:
-        """Account for a run that ended before it began."""
         reason = dropped(run)
         if reason is not None:
             self.miss_run(run, reason)
@@ -182,7 +178,6 @@ class Completion:
             self._missed.miss(run.job, run.due_us, run.due_us, 1, reason)
 
     def _is_left_due(self, run: MarkedRun) -> bool:
-        """Whether the next scheduler continues the tick."""
         is_to_come = run.owes is None and stays_due(run.job, run.due_us, run.attempt, self._timeline)
         return is_to_come and self._marks.leave_due(run)
 

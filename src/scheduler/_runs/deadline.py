@@ -1,5 +1,3 @@
-"""Deadlines: the time of a run or subtask is over."""
-
 from __future__ import annotations
 
 from timerqueue import Alarm
@@ -9,7 +7,7 @@ from .._values import Cause
 
 
 class Deadline(Alarm):
-    """It fires `seconds` after it is armed."""
+    """An alarm `seconds` after it is armed."""
 
     __slots__ = ("run", "seconds")
 
@@ -24,8 +22,6 @@ class Deadline(Alarm):
 
 
 class Timeout(Deadline):
-    """It took too long: cancel the run."""
-
     __slots__ = ()
 
     def fire(self) -> None:
@@ -36,8 +32,6 @@ class Timeout(Deadline):
 
 
 class GiveUp(Deadline):
-    """The cancelled run goes on: give it up."""
-
     __slots__ = ()
 
     def fire(self) -> None:

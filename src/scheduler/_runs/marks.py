@@ -56,12 +56,11 @@ class Marks:
         """Marked runs whose jobs may be another node's."""
         self._stays: Callable[[Job], bool] = _none_stays
         self._staying: list[Attempt] = []
-        """Runs that hand back their room this turn."""
 
     def rely_on(self, are_ours: Callable[[], bool], is_alone: Callable[[], bool]) -> None:
         """Let runs begin only while `are_ours()`: their jobs are ours.
 
-        Only while `is_alone()` may a run go without the store: no other node could have its job.
+        Only while `is_alone()` may a run go without the store: no other node has its job.
         """
         self._are_ours = are_ours
         self._is_alone = is_alone
@@ -71,7 +70,7 @@ class Marks:
         self._goes_without, self._waits = goes, waits
 
     def store_is_anothers(self) -> None:
-        """Let no run go without the store: another node has it, perhaps with our jobs."""
+        """Let no run go without the store: another node has it."""
         self._goes_without = _no_task_goes
 
     def is_in_doubt(self, run: Attempt) -> bool:
@@ -85,7 +84,6 @@ class Marks:
         return True
 
     def settled(self) -> None:
-        """Runs in doubt begin: their jobs are still ours."""
         if self._in_doubt:
             runs, self._in_doubt = self._in_doubt, []
             self._pool.let_begin(runs)
@@ -173,7 +171,7 @@ class Marks:
         self._journal.ended(run.job, record)
 
     def stored(self, ended: Collection[StoredTick], stale: Collection[StoredTick]) -> None:
-        """These ends are durable, except the stale ones."""
+        """Note that these ends are durable, except the stale ones."""
         if self.without:
             self.without.difference_update(tick.fence for tick in ended if tick not in stale)
 
@@ -187,7 +185,7 @@ class Marks:
         return True
 
     def withdraw(self, work: Work) -> bool:
-        """False: the work had not stepped aside."""
+        """Withdraw work that had stepped aside. False: it had not."""
         if work in self._aside:
             self._aside.discard(work)
             return True
@@ -239,7 +237,6 @@ class Marks:
         run.mark_is_refused(reason)
 
     def store_down(self, runs: Iterable[Attempt]) -> None:
-        """These runs step aside."""
         self._is_store_down = True
         self._held.extend(self._let_go(runs))
         self._step_aside()

@@ -1,7 +1,7 @@
 """The overlap rules: a tick comes while its job has a run.
 
-In the pool a tick waits for room, as a run that can still stand for another tick. In the job's backlog it waits for a
-run's end. When too many wait, the oldest goes. Waiting runs begin in order, as all ask for the job's present needs
+In the pool a tick waits for room, as a run that can still stand for another tick. In the backlog it waits for a run's
+end. When too many wait, the oldest goes. Waiting runs begin in order, as all ask for the job's present needs
 (`Runs.ask_anew`). So the waiting ticks are the newest, without holes.
 """
 
@@ -84,7 +84,6 @@ def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> No
 
 
 def _goes_along(job: Job, tick: Tick) -> bool:
-    """Whether a run about to begin answers a tick asked for by hand."""
     if job.sparse is None or not job.asked or tick[1] != 1:
         return False
     run = next((run for run in job.runs if run.started is None and run.cause is None), None)
@@ -101,7 +100,6 @@ def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tic
 
 
 def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
-    """Let the tick wait for a run's end. If too many wait, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()
     backlog, gone = job.backlog, []

@@ -1,9 +1,8 @@
 """Owed ticks: cut off by a death or a stop, with at-least-once delivery, or left by a node that stopped.
 
-Its record says that a tick is owed, until its next attempt's mark replaces it. So nothing forgets it: no pause,
-schedule or other run, no program without the task. Here ticks only wait, oldest first, until the rest after a crash is
-over and the job may begin another run. An attempt that does not begin comes back. Only the user gives a tick up, on
-record.
+The tick's record says so until its next attempt's mark replaces it. So nothing forgets it: no pause, schedule or other
+run, no program without the task. Here ticks wait, oldest first, until the rest after a crash is over and the job may
+begin another run. An attempt that does not begin comes back. Only the user gives a tick up, on record.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ class Redelivery:
         self._monotonic = starts.monotonic
 
     def put(self, job: Job, ticks: Iterable[StoredTick]) -> None:
-        """Add ticks, which wait until `start`."""
         owed = job.owed
         if owed is None:
             owed = job.owed = Owed(partial(self.start, job))
@@ -82,7 +80,7 @@ class Redelivery:
     def keeps(self, run: MarkedRun, reason: MissedReason) -> bool:
         """Whether the tick of a run that will not begin is owed, and kept here.
 
-        A first attempt's tick is owed at a stop, if its mark may be durable or other nodes have its job. A request in
+        A first attempt's tick is owed at a stop if its mark may be durable or other nodes have its job. A request in
         the store is not.
         """
         journal, job = self._journal, run.job

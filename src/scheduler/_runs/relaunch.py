@@ -1,6 +1,6 @@
 """Relaunches of work that could not begin for want of a thread or memory: no run, no failure.
 
-The work keeps its position, due instant and attempt. It is tried ever less often, as long as it takes.
+The work keeps its position, due instant and attempt, and is tried ever less often.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ RETRY: Final = Backoff(1.0, 60.0)
 
 
 class Relaunch(Alarm):
-    """All tries of one piece of work."""
-
     __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
 
     def __init__(self, run: Attempt, work: Work, again: Callable[[Work], None]) -> None:
@@ -48,8 +46,6 @@ class Relaunch(Alarm):
 
 
 class Relaunches:
-    """`submit` gives work to the pool."""
-
     def __init__(self, queue: TimerQueue, submit: Callable[[Work], None], listeners: Listeners) -> None:
         self._queue = queue
         self._submit = submit
@@ -79,7 +75,6 @@ class Relaunches:
         return True
 
     def run_ended(self, run: Attempt) -> None:
-        """Tell how often a run, now over, could not be launched."""
         for work, relaunch in list(self.waiting.items()):
             if relaunch.run is run:
                 self.withdraw(work)

@@ -1,5 +1,3 @@
-"""One attempt at one tick, with all its subtasks."""
-
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
@@ -30,16 +28,13 @@ from .subtask import Subtask, subtasks_in
 
 
 class RunPlace(Bundle):
-    """A bundle in which a run waits."""
-
     __slots__ = ()
 
     def keep_place(self, run: Run) -> None:
-        """Keep the position of a run that will stand for a newer tick."""
         raise NotImplementedError
 
     def take_out(self, run: Run) -> bool:
-        """False: the run has begun."""
+        """Remove a run that has not begun. False: it has begun."""
         raise NotImplementedError
 
 
@@ -60,8 +55,7 @@ class Owner(Protocol):
 
     def run_terminates(self, run: Run) -> None: ...
 
-    def run_ended(self, run: Run, now: float) -> None:
-        """All its subtasks have ended, or it never began."""
+    def run_ended(self, run: Run, now: float) -> None: ...
 
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None: ...
 
@@ -98,7 +92,7 @@ class Run(Attempt):
     deadline: Sparse[Deadline | None] = Sparse(None)
     error: Sparse[BaseException | None] = Sparse(None)
     failed_in: Sparse[Subtask | None] = Sparse(None)
-    """None: the task itself raised."""
+    """The subtask that raised the error. None: the task itself."""
     is_missed = Sparse(False)  # noqa: FBT003 - its usual value
     """It had room and does not begin."""
     _error_text: Sparse[str | None] = Sparse(None)
@@ -181,7 +175,6 @@ class Run(Attempt):
         self.finish()
 
     def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:
-        """Take a task's result, start its subtasks, and end with the last."""
         if error is not None:
             self._fail(error)
         elif value is not None:
@@ -212,7 +205,6 @@ class Run(Attempt):
         self.started = self._started_at = None
 
     def terminate(self, cause: Cause) -> None:
-        """Cancel all its tasks. It ends when they have."""
         if self.cause is not None or self.is_over or self.is_missed:
             return
         self.cause = cause
@@ -226,7 +218,6 @@ class Run(Attempt):
         self.owner.arm_deadline(self.deadline)
 
     def give_up(self) -> None:
-        """End a run that ignored its cancellation."""
         if self.is_over:
             return
         self.owner.kill(self, self._works())
@@ -234,7 +225,7 @@ class Run(Attempt):
         self.finish()
 
     def outcome(self) -> Outcome:
-        """The one place that decides it."""
+        """Decide how the run ended. The one place that does."""
         if self.cause is None:
             return SUCCEEDED if self.error is None else Outcome.FAILED
         match self.cause:
@@ -270,7 +261,6 @@ class Run(Attempt):
         return self.error if self.cause is None and self.traceback_text() and self._is_loggable else None
 
     def all_needs(self) -> list[Needs]:
-        """Of its tasks that have not ended."""
         return [work.needs for work in self.subtasks or (self,)]
 
     def _works(self) -> list[Work]:
@@ -368,7 +358,6 @@ class MarkedRun(Run):
 
 
 def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
-    """That of the run furthest along."""
     begun = [run for run in runs if run.started is not None]
     if not begun:
         return JobState.STARTING

@@ -99,7 +99,6 @@ class Runs(Services):
         self._held: list[Run | RunBundle] | None = None
         """Runs of jobs that start together, to begin by priority."""
         self._bundle: RunBundle | None = None
-        """The last of `_held`, if a bundle: it takes the next run."""
 
     def all(self) -> list[Run]:
         """Runs that have not ended, in no order. Any thread."""
@@ -135,7 +134,6 @@ class Runs(Services):
             self.start_now(job)
 
     def oldest_first(self) -> list[Run]:
-        """By due time. On the loop."""
         return sorted(self.all(), key=lambda run: run.due)
 
     def uncounted(self) -> list[Run]:
@@ -166,7 +164,7 @@ class Runs(Services):
     def start_unchecked(
         self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
     ) -> None:
-        """`owes`: the record of an owed attempt."""
+        """Run a tick of a job that may start. `owes`: the record of an owed attempt."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         if owes is not None and isinstance(run, MarkedRun):
             run.owes = owes
@@ -285,7 +283,6 @@ class Runs(Services):
         self.relaunches.failed(run, work, error)
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """All its tasks returned None."""
         job = run.job
         started: float = run.started  # type: ignore[assignment] # it has begun
         if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
@@ -332,7 +329,7 @@ class Runs(Services):
             self._follow_end(job)
 
     def _follow_end(self, job: Job, succeeded: Run | None = None, now: float = 0.0) -> None:
-        """`succeeded`: a plain run, not yet reported."""
+        """Do what follows an end. `succeeded`: a plain run, not yet reported."""
         if job.sparse is not None:
             if succeeded is not None and job.asked:
                 self.completion.answer_success(succeeded, now)
@@ -355,7 +352,6 @@ class Runs(Services):
                 run.terminate(Cause.STOPPED)
 
     def _take_from_backlog(self, job: Job) -> None:
-        """Start ticks that waited for a run's end."""
         if self.is_stopping:  # `stop` does not see a backlog without a run
             self.missed.leave_backlog(job)
         while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:

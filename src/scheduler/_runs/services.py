@@ -1,4 +1,4 @@
-"""Services for one run."""
+"""Deadlines, clocks, limits, and the end by force, for runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ logger = getLogger(__name__)
 
 
 class Services:
-    """Deadlines, clocks, limits, and the end by force. The base of Runs."""
-
     pool: TaskPool
     queue: TimerQueue
     timeline: Timeline
@@ -47,7 +45,6 @@ class Services:
             run.job.state = advance(run.job.state, Step.TERMINATE)
 
     def kill(self, run: Attempt, works: Sequence[Work]) -> None:
-        """End a run by force, and report it."""
         logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
         for work in works:
             self.pool.kill(work)
@@ -57,9 +54,9 @@ class Services:
         return self.pool.workers.is_cancellation(error)
 
     def utc(self, monotonic: float) -> float:
-        """From monotonic to UTC seconds."""
+        """Convert monotonic to UTC seconds."""
         return monotonic + self.timeline.offset
 
     def wall_us(self, monotonic: float) -> int:
-        """From monotonic seconds to UTC microseconds."""
+        """Convert monotonic seconds to UTC microseconds."""
         return self.timeline.us(monotonic, steady=False)

@@ -121,7 +121,6 @@ def _refuse_lost_work(value: object) -> None:
 
 
 def _within(value: object) -> Iterator[object]:
-    """Yield the value and its contents, from the outside in, up to a bound."""
     left = deque((value,))
     for _ in range(LOOKED_AT):
         if not left:
@@ -133,7 +132,7 @@ def _within(value: object) -> Iterator[object]:
 
 
 def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
-    """None if another thread changes it: then it is no list of subtasks."""
+    """Return the first items; none if another thread changes it: then it holds no subtasks."""
     try:
         return tuple(islice(chain(thing.values(), thing) if isinstance(thing, dict) else thing, count))
     except RuntimeError:

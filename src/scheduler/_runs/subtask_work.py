@@ -1,4 +1,4 @@
-"""A subtask that needs care of its own; bundles run plain ones."""
+"""A subtask that needs care of its own: it has needs or a timeout, or has begun to wait."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from .subtask import Subtask
 
 
 class SubtaskWork(Work):
-    """It has needs or a timeout, or has begun to wait."""
-
     __slots__ = ("deadline", "run", "subtask")
 
     def __init__(self, run: Run, subtask: Subtask, due: float, context: Context | None) -> None:
