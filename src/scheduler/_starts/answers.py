@@ -38,7 +38,6 @@ def answer_given_up(job: Job) -> None:
 
 
 def attempt_ends(job: Job, due_us: int) -> None:
-    """Forget the last end: a new one comes."""
     for asked in job.asked:
         if asked.due_us == due_us:
             asked.last_end = None
@@ -53,7 +52,7 @@ def rename(job: Job, due_us: int, new_us: int) -> None:
 def go_along(job: Job, due_us: int, other_us: int) -> bool:
     """Answer that tick's callers with the end of another tick, which has not begun.
 
-    True: a schedule did not need the tick, so nothing is missed. The store keeps other nodes' requests until the other
+    True: no schedule needed the tick, so nothing is missed. The store keeps other nodes' requests until the other
     tick's mark or end.
     """
     is_theirs = False

@@ -17,10 +17,7 @@ class CalendarJobs:
         self._parking = parking
 
     def replan(self, jobs: Iterable[Job], jumped: float, now: float) -> None:
-        """Plan calendar jobs again after the wall clock jumped by `jumped` seconds. `now`: monotonic seconds.
-
-        `jobs`: all, since clocks are seldom set.
-        """
+        """Plan calendar jobs again after the wall clock jumped by `jumped` seconds. `now`: monotonic seconds."""
         follows = [job for job in jobs if not job.planner.steady]
         in_slices(self._starts.queue, iter(follows), partial(self._replan, jumped=jumped, now=now))
 

@@ -1,8 +1,8 @@
 """ClockGuard: whether stored jobs start here. In a shared store the store's clock decides too. On the loop.
 
 A step of our clock is followed only once the store's clock agrees. A tick due meanwhile is left in place, without a
-record: another node starts it after taking its shard, or this one does once trusted. So other nodes never read a start
-that is an hour ahead. Ticks of jobs about to move are left too, or those jobs would run all the time.
+record: another node starts it after taking its shard, or this node once trusted. So other nodes never read a start that
+is an hour ahead. Ticks of jobs about to move are left too, or those jobs would run all the time.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ logger = getLogger(__name__)
 
 
 class ClockGuard:
-    """Trust in our clock; full before `watch`."""
-
     def __init__(self, starts: Starts, listeners: Listeners) -> None:
         self.is_given = True
         """Stored jobs start by our clock."""
         self.is_whole = True
-        """All of them do: `leave` need not be called."""
+        """All stored jobs start: `leave` need not be called."""
         self.is_off = False
         """The clock is further off than allowed."""
         self._starts = starts

@@ -33,7 +33,7 @@ class CrashFloors:
         return following
 
     def end(self, job: Job) -> float:
-        """In monotonic seconds. AT_ONCE: no rest."""
+        """Return when the rest ends, in monotonic seconds. AT_ONCE: there is none."""
         floor = job.floor
         return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
 

@@ -12,7 +12,7 @@ from .why_missed import LEFT_OUT
 
 
 class LeftOut:
-    """Knows none of jobs that are parked or elsewhere."""
+    """Starts left out of jobs that are neither parked nor elsewhere."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], missed: MissedTicks) -> None:
         self._timeline = timeline

@@ -16,7 +16,7 @@ logger = getLogger(__name__)
 
 
 class MissedTicks:
-    """`total`: how many so far; unless `is_exact`, at least that number."""
+    """The missed ticks so far: `total`, a lower bound unless `is_exact`."""
 
     def __init__(self, timeline: Timeline, journal: Journal, listeners: Listeners) -> None:
         self._journal = journal

@@ -1,5 +1,3 @@
-"""Parking: jobs that cannot start until mended."""
-
 from __future__ import annotations
 
 from logging import getLogger
@@ -19,7 +17,6 @@ class Parking:
         self._listeners = listeners
 
     def park(self, job: Job, error: Exception) -> None:
-        """Park a job whose schedule fails, until it is updated."""
         self.park_because(job, f"its schedule failed: {error_text(error)}", error)
 
     def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:

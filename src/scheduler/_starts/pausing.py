@@ -1,7 +1,7 @@
 """Pausing and resuming. On the loop, except `admits`.
 
 A job starts by itself only if neither it, nor one of its tags, nor everything is paused. Its own pause and pauses that
-hold it are separate: ending one leaves the other.
+hold it end separately.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ NEVER_EARLY: Final = 20
 
 
 class PauseEnd(Alarm):
-    """The end of a pause, by the wall clock."""
-
     __slots__ = ("due_now", "resume", "until_us")
 
     def __init__(self, until_us: int, resume: Callable[[], None], due_now: Callable[[PauseEnd], None]) -> None:
@@ -136,7 +134,6 @@ class Pausing:
     # -- pauses of many ------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None = None) -> None:
-        """Pause all present and future jobs in the scope."""
         self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
 
     def hold(self, pause: Pause, *, is_stored: bool = False) -> None:
@@ -150,7 +147,6 @@ class Pausing:
         self._scopes_changed()
 
     def resume_scope(self, scope: str, *, is_stored: bool = False) -> None:
-        """Harmless if the scope is not paused."""
         pause = self.pauses.take(scope)
         if pause is None:
             return
@@ -258,7 +254,7 @@ class Pausing:
             self._starts.queue.arm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
     def _fire(self, end: PauseEnd) -> None:
-        """If the clock was set back meanwhile, wait again."""
+        """End the pause, or wait again if the clock was set back."""
         if end not in self._ends.values():  # an earlier timer of the same batch has ended it
             return
         now_us = self._starts.timeline.us(self._starts.monotonic(), steady=False)
@@ -269,7 +265,7 @@ class Pausing:
 
 
 def _has_pause(job: Job) -> bool:
-    """Return whether a user's pause holds the job: parking is none. Runs that wait under it were started by hand."""
+    """Return whether a user's pause holds the job; parking is none. Runs that wait under it were started by hand."""
     return job.paused_by is not None or job.held_by is not None
 
 

@@ -14,13 +14,12 @@ from .._plan import AT_ONCE
 T = TypeVar("T")
 
 SLICE: Final = 200
-"""Jobs."""
 
 
 def in_slices(queue: TimerQueue, items: Iterator[T], do: Callable[[T], object]) -> None:
     """Call `do` with some items now, and with the rest in later turns. On the loop.
 
-    When the queue stops the rest is left undone. The iterator may bring new items.
+    The rest is left undone when the queue stops. The iterator may bring new items.
     """
     count = 0
     for count, item in enumerate(islice(items, SLICE), start=1):  # noqa: B007 - read after the loop

@@ -49,7 +49,6 @@ class Starts:
         self.left_out = left_out
         self.parking = parking
         self.is_stopping = False
-        """Ends of runs plan no further start."""
         self._jobs = jobs
         self._journal = journal
         self._listeners = listeners
@@ -152,7 +151,7 @@ class Starts:
     def keep(self, job: Job, at_us: int) -> int:
         """Keep a start that others planned, though the schedule has none then.
 
-        It comes at `at_us`, or at a tick soon after it, so that intervals keep their lengths. Return when; both in UTC
+        A tick soon after it is taken instead, so that intervals keep their lengths. Return when; both in UTC
         microseconds. Raises what a user's schedule raises.
         """
         planner, shift = job.planner, self.timeline.shift(steady=job.planner.steady)
@@ -204,9 +203,7 @@ class Starts:
         self.retire_if_done(job)
 
     def must_wait(self, job: Job) -> bool:
-        """Return whether a start set by hand must wait for a run's end, when `after_end` plans it. If not, the schedule
-        goes on.
-        """
+        """Return whether a start set by hand must wait for a run's end, when `after_end` plans it."""
         if job.runs and job.policy.overlap in {Overlap.SKIP, Overlap.QUEUE}:
             return True
         job.is_due_by_hand = False
@@ -221,7 +218,7 @@ class Starts:
         self._retire(job)
 
     def _retire(self, job: Job) -> None:
-        """Its history stays; its row goes, unless another job has its id now."""
+        """Take out a finished job. History stays; the row goes, unless another job has its id."""
         self._jobs.discard(job)
         job.leave()
         if job.task is not None and self._jobs.find(job.id) is None:
@@ -231,7 +228,6 @@ class Starts:
             self._listeners.tell(JobFinished(job.id))
 
     def _plan_by_hand(self, job: Job) -> None:
-        """Plan, now, a start set by hand whose wait is over."""
         if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
@@ -281,5 +277,4 @@ class Starts:
 
 
 def is_owed_by(job: Job) -> bool:
-    """Return whether a tick that is cut off now is owed."""
     return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed

@@ -13,7 +13,7 @@ MOST_TRIES: Final = 100
 
 
 def next_start(job: Job, timeline: Timeline) -> datetime | None:
-    """Retries included."""
+    """Return when the job starts next, retries included."""
     starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
     if job.again is not None:
         starts.append(timeline.us(job.again.due, steady=False))
@@ -23,7 +23,6 @@ def next_start(job: Job, timeline: Timeline) -> datetime | None:
 
 
 def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
-    """Return up to `count` regular starts."""
     return _starts_from(job, job.due_us, timeline, count)
 
 
@@ -79,13 +78,12 @@ def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
 
 
 def has_just_started(job: Job, us: int) -> bool:
-    """Return whether a run began at this microsecond, as users see it."""
     started = None if job.tally is None else job.counts().last_start
     return started is not None and round(started * 1e6) == us
 
 
 def _may_have_been(job: Job, us: int) -> bool:
-    """On the planner's base."""
+    """Whether a tick may have been due then, on the planner's base."""
     planner = job.planner
     if planner.waits_for_end:
         return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0

@@ -23,7 +23,6 @@ LEFT_OUT: Final = MissedReason.PAUSED
 
 
 def no_place(job: Job) -> MissedReason:
-    """Say why a job takes no further tick."""
     if job.threads or not job.runs or any(run.started is not None for run in job.runs):
         return MissedReason.OVERLAP
     return waits_for(job.runs[0])
@@ -37,7 +36,7 @@ def waits_for(run: Attempt) -> MissedReason:
 
 
 def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedReason | None:
-    """Say why a run with room does not begin. None: it does."""
+    """Say why a run with room does not begin, or None."""
     if is_stopping:
         return MissedReason.STOPPED
     if not is_too_late:
@@ -46,7 +45,7 @@ def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedRe
 
 
 def dropped(run: Attempt) -> MissedReason | None:
-    """Say why the tick of a run that never began is missed. None: it is not."""
+    """Say why the tick of a run that never began is missed, or None."""
     if run.dropped_for is not None:
         return run.dropped_for
     if run.cause is None or run.cause is Cause.TIMEOUT or run.cause is Cause.LOST:
@@ -55,7 +54,6 @@ def dropped(run: Attempt) -> MissedReason | None:
 
 
 def ended_by(cause: Cause) -> MissedReason:
-    """Say why a tick that waited for a run's end is missed."""
     match cause:
         case Cause.PAUSED:
             return MissedReason.PAUSED
