@@ -1,4 +1,7 @@
-"""The scheduler's values, and pure functions over them, for any thread. Only the loop changes a tally."""
+"""The scheduler's values: outcomes, states, events, pauses, retries, policies, counts, errors.
+
+Pure, for any thread. Only the loop changes a tally.
+"""
 
 from .backoff import LONGEST, Backoff
 from .errors import (

@@ -1,4 +1,4 @@
-"""Waits between attempts after failures: one rule for the whole package. Pure."""
+"""Waits between attempts after failures. Pure."""
 
 from __future__ import annotations
 

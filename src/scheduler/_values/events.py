@@ -28,7 +28,7 @@ class RunEnded:
     """A run has ended, with all its subtasks.
 
     `results`: returned values in order of ending, without None and subtasks. `error`, `traceback`: of the first that
-    raised. `retry_at`: when the tick is tried again, unless a regular start or the end of its job comes first.
+    raised. `retry_at`: when the tick is tried again, unless a regular start or its job's end comes first.
     """
 
     job_id: str

@@ -1,5 +1,3 @@
-"""Listeners: callables that are told of events."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -17,7 +15,7 @@ _KINDS: Final[tuple[object, ...]] = get_args(Event)
 
 
 class Listeners:
-    """They are called in the order added. Their errors are logged."""
+    """Listeners are called in the order added. Their errors are logged."""
 
     def __init__(self) -> None:
         # One dict operation at a time instead of a lock: a finalizer may end a listener at any point.
@@ -28,7 +26,8 @@ class Listeners:
     def add(self, listener: Callable[[Any], object], *kinds: type) -> Callable[[], None]:
         """Tell `listener` of events, until the returned callable is called.
 
-        `kinds`: only events of these classes. Raises TypeError if it is no plain callable, or a kind no event.
+        `kinds`: only events of these classes. Raises TypeError unless `listener` is a plain callable and all `kinds`
+        are events.
         """
         _check(listener, kinds)
         registration = object()  # unique, should the same listener be added twice

@@ -10,6 +10,7 @@ class Outcome(enum.Enum):
     """How a tick ended. Every past tick has exactly one outcome."""
 
     SUCCEEDED = "succeeded"
+    """The run and all its subtasks returned."""
     FAILED = "failed"
     """The run, or one of its subtasks, raised."""
     TIMED_OUT = "timed out"
@@ -47,10 +48,13 @@ class MissedReason(enum.Enum):
     PAUSED = "paused"
     """The job was paused or disabled when the tick was due or waited."""
     REMOVED = "removed"
+    """The job was removed while the tick waited."""
     STOPPED = "stopped"
+    """The scheduler stopped while the tick waited."""
     REPEATED = "repeated"
     """It has a record already: the clock was set back, or the process restarted."""
     SKIPPED = "skipped"
+    """`Job.skip` was called."""
     AFTER_CRASH = "after crash"
     """The job rested, because its process had died during a run."""
 

@@ -9,10 +9,8 @@ from typing import Final
 from attrs import frozen
 
 EVERYTHING: Final = "*"
-"""The scope of all jobs."""
 
 NO_REASON: Final = "paused"
-"""The reason if none was given."""
 
 TAG: Final = "tag:"
 JOB: Final = "job:"
@@ -54,7 +52,6 @@ class Pauses:
         self._by_scope: dict[str, Pause] = {}
         self.any = False
         self._covering: dict[frozenset[str], Pause | None] = {}
-        """Answers of `covering`."""
 
     def __iter__(self) -> Iterator[Pause]:
         return iter(tuple(self._by_scope.values()))

@@ -182,7 +182,6 @@ class Retry:
         return self.max_retries is not None and failures > self.max_retries
 
     def _jitter(self, random: float) -> float:
-        """Return the share added to the delay; negative: taken off."""
         if self.jitter_steps is None:
             return -self.jitter * random
         return self.jitter * (1 - 2 * int(random * self.jitter_steps) / self.jitter_steps)

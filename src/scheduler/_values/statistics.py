@@ -28,7 +28,7 @@ def bucket_of(units: int) -> int:
 
 
 def _middle(bucket: int) -> float:
-    """In seconds. Values lie within 3 % or 2 us."""
+    """Return a bucket's middle in seconds. Values lie within 3 % or 2 us."""
     octave = max(bucket // 16 - 1, 0)
     first = (bucket - octave * 16) << octave
     return (first + (1 << octave) / 2) / UNITS if bucket else 0.0
@@ -37,13 +37,11 @@ def _middle(bucket: int) -> float:
 BUCKET_OF: Final = bytes(map(bucket_of, range(1 << 10))) + b"".join(
     bytes((bucket_of(first),)) * 64 for first in range(1 << 10, 1 << 18, 64)
 )
-"""Buckets of latenesses below a second, by units: no call needed."""
+"""Buckets of latenesses below a second, by units."""
 
 
 @define(eq=False)
 class Histogram:
-    """Latenesses in buckets that widen: see `bucket_of`."""
-
     counts: list[int] = field(factory=lambda: [0] * BUCKETS)
 
     def add(self, seconds: float) -> None:
@@ -148,12 +146,12 @@ class Tally:
         self.lateness_max = max(self.lateness_max, lateness)
 
     def take_back(self, lateness: float, runs: int = 1) -> None:
-        """The run could not be launched. The same tick will set `last_start` again."""
+        """Take back a launch that failed. The same tick will set `last_start` again."""
         self.runs -= runs
         self.lateness_sum -= lateness
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
-        """Count a successful run not counted when it began."""
+        """Count a successful run that was not counted when it began."""
         self.successes += 1
         self.lateness_sum += lateness
         if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
@@ -194,7 +192,6 @@ class Tally:
         self.consecutive_crashes += 1
 
     def snapshot(self, running: int = 0, last_audit: float | None = None) -> JobStatistics:
-        """`running`: how many of the runs go on."""
         return JobStatistics(
             runs=self.runs,
             running=running,
@@ -285,10 +282,10 @@ class StoreStatistics:
 class DispatchStatistics:
     """A scheduler's use of its queue since it began.
 
-    `held`: jobs with it now. `taken`: executions taken. `dropped`: executions that must no longer run, or not here, by
-    reason. `without_task`: left to other nodes. `here`: waiting in this process now, because the queue refused them.
-    `refused`: how often it did, by reason. `missing`: put again by an audit. `premature`, `hops`, `expired` and
-    `strange`: see scheduler.queues.QueueStatistics.
+    `held`: jobs with it now. `taken`: executions taken. `dropped`: executions not to be run, or not here, by reason.
+    `without_task`: left to other nodes. `here`: waiting in this process now, as the queue refused them. `refused`: how
+    often it did, by reason. `missing`: put again by an audit. `premature`, `hops`, `expired` and `strange`: see
+    scheduler.queues.QueueStatistics.
     """
 
     held: int

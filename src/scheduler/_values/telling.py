@@ -77,7 +77,7 @@ def loggable(error: BaseException) -> ExcInfo | None:
 
 
 def exc_info(error: BaseException | None) -> ExcInfo | None:
-    """`logging` leaves out a bare exception that counts as false."""
+    """Return the error for a log: `logging` leaves out an exception that counts as false."""
     return None if error is None else (type(error), error, error.__traceback__)
 
 
