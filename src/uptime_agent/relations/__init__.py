@@ -1,4 +1,4 @@
-"""Parents and groups of targets. On the event loop; the store is asked in threads."""
+"""Parents and groups of targets. On the event loop; reads the store in threads."""
 
 from __future__ import annotations
 

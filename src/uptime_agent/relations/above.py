@@ -1,4 +1,4 @@
-"""What checks need to know of a target's parents."""
+"""A target's parents, for its checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE: Final = 4.0
 
 
 class Above:
-    """The parents of targets, for checks. `elsewhere`: None if the store is not shared."""
+    """The parents of targets. `elsewhere`: None if the store is not shared."""
 
     def __init__(
         self,
@@ -37,9 +37,8 @@ class Above:
         self._recall = recall
         self._elsewhere = elsewhere
         self._complete: set[str] = set()
-        """Targets that were recalled, parents included."""
         self._undecided: dict[str, float] = {}
-        """When a target's first undecided check began (UTC seconds)."""
+        """UTC seconds when a target's first undecided check began."""
 
     def follow(self, parents: Mapping[str, Sequence[str]]) -> None:
         """Replace all parents."""
@@ -73,9 +72,9 @@ class Above:
             self._complete.add(name)
 
     def unchecked(self, name: str, began: float) -> Sequence[str]:
-        """Return the parents not checked since `began` (UTC seconds).
+        """The parents not checked since `began` (UTC seconds).
 
-        Parents with votes cannot be asked: for these, the target's first undecided check counts.
+        Parents with votes cannot be asked, so the target's first undecided check counts.
         """
         status = self._targets[name]
         if not status.waits:
@@ -87,7 +86,7 @@ class Above:
         return silent if is_waiting else tuple(dict.fromkeys((*self._parents.unchecked(name, began), *silent)))
 
     async def look(self, name: str) -> str | None:
-        """Read parents on other nodes. Returns why that failed, or None."""
+        """Read parents on other nodes. Returns why that failed."""
         away = [each for each in self._parents.above(name) if not self._here.is_here(each)]
         if not away or self._elsewhere is None:
             return None

@@ -1,6 +1,6 @@
-"""Answers of parents on other nodes, for which a failed check waits here.
+"""Answers of parents on other nodes, for which a failed check waits.
 
-Other nodes send no message, so their reports are read again and again, ever less often.
+Other nodes send no message, so their reports are read repeatedly, ever less often.
 """
 
 from __future__ import annotations

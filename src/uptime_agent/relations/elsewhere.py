@@ -1,6 +1,6 @@
 """Targets on other nodes, by their last reports in the shared store.
 
-They are read when a verdict needs them. Questions during a reading share the next.
+Questions during a reading share the next.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Elsewhere:
 
 
 def unmarked(_name: str) -> Marks:
-    """Return no marks: on a shared store, jobs keep groups' states."""
+    """On a shared store, jobs keep groups' states."""
     return {}
 
 

@@ -1,8 +1,7 @@
 """Groups: targets that count as one, down when enough of them are.
 
-A group's outages must survive a restart. So each member's report has them as marks, as they were before its check. The
-latest marks, and the effect of that check, say what was told last. A process tells nothing of a group before it knows
-the past of all members.
+A group's outages must survive a restart, so each member's report has marks: the outages before its check. The latest
+marks, and that check's effect, say what was told last. A process tells nothing before it knows all members' pasts.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class GroupState:
     incident: Incident | None = None
 
     def values(self) -> dict[str, Any]:
-        """Return the state as JSON."""
+        """The state as JSON."""
         found: dict[str, Any] = {"number": self.number, "changed": self.changed}
         if self.incident is not None:
             found["incident"] = {"error": self.incident.error, "members": self.incident.members}
@@ -60,9 +59,8 @@ class GroupState:
 
 @define(eq=False)
 class _Group:
-    """A group's present state.
-
-    `asked`: members whose past is known. `down`: members down, of `size`, and whether excused; None: not yet counted.
+    """`asked`: members whose past is known. `down`: members down, of `size`, and whether excused; None: not yet
+    counted.
     """
 
     plan: GroupPlan
@@ -80,7 +78,7 @@ class _Group:
 
 
 class Groups:
-    """All groups of a store that is not shared. `is_recalled`: whether a target's past is known."""
+    """All groups of a store that is not shared."""
 
     def __init__(
         self,
@@ -123,7 +121,7 @@ class Groups:
         return () if group is None else group.plan.members
 
     def was_down(self, name: str, began: float) -> bool:
-        """Return whether a group is down, or was at `began` (UTC seconds), even if all members are unreachable."""
+        """Whether a group is down, or was at `began` (UTC seconds), even as its members are unreachable."""
         group = self._groups.get(name)
         if group is None:
             return False
@@ -131,12 +129,12 @@ class Groups:
         return group.incident is not None or was_down or self._is_down(group)
 
     def is_blamed(self, name: str) -> bool:
-        """Return whether a group is at fault, not only its members' parents."""
+        """Whether a group is at fault, not only its members' parents."""
         group = self._groups.get(name)
         return group is not None and not all(self._counted(group).values())
 
     def marks(self, target: str) -> Marks:
-        """Return the marks for a target's report."""
+        """The marks for a target's report."""
         return {
             group.key: (group.number, None if group.incident is None else group.incident.began)
             if self._is_settled(group)
@@ -183,7 +181,7 @@ class Groups:
         return is_enough(group.plan, len(down), group.size)
 
     def _is_settled(self, group: _Group) -> bool:
-        """Whether the past is known. If a report had no marks, the next process would misdate a change."""
+        """Without marks in this report, the next process would misdate a change."""
         members = group.plan.members
         while not group.is_settled:
             if group.asked == len(members):
@@ -216,7 +214,7 @@ class Groups:
 
 
 def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> GroupState:
-    """Return the state after the last report, on a store that is not shared."""
+    """The state after the last report, for `Groups`."""
     key = key_of(plan.name)
     told = [each.marks[key] for each in known.values() if key in each.marks]
     if not told:
@@ -244,7 +242,7 @@ def key_of(group: str) -> str:
 
 
 def is_enough(plan: GroupPlan, down: int, members: int) -> bool:
-    """Return whether that number down makes the group down."""
+    """Whether that number down makes the group down."""
     return down > 0 and down >= (members if plan.at_least is None else plan.at_least)
 
 

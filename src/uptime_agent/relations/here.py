@@ -25,7 +25,7 @@ class Here:
         self._here: set[str] = set()
 
     def is_here(self, name: str) -> bool:
-        """Return whether no other node had the target since our check."""
+        """Whether no other node had the target since our check."""
         return self._elsewhere is None or (name in self._here and self._recall.has(name) and self._is_ours(name))
 
     def known(self, name: str) -> TargetStatus | None:

@@ -1,6 +1,6 @@
 """Judge a group with members on several nodes.
 
-Only the previous state and the members' states count, so any node may judge at any time.
+Only its previous state and its members count, so any node may judge.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .groups import GroupPlan, GroupState, error_of, incident_of, is_enough
 
 @frozen
 class Member:
-    """A group's member. `since`: UTC seconds, 0.0 if never checked. `is_excused`: a parent is the cause."""
+    """A group's member. `since`: UTC seconds, 0.0: never checked. `is_excused`: a parent is the cause."""
 
     name: str
     is_down: bool = False
@@ -61,7 +61,7 @@ def judged(plan: GroupPlan, before: GroupState, members: Sequence[Member], now: 
 
 
 def was_down(target: TargetStatus, began: float) -> bool:
-    """Return whether a target is down, or was at `began` (UTC seconds)."""
+    """Whether a target is down, or was at `began` (UTC seconds)."""
     if target.state is None:
         return False
     state, before = target.state, target.state.ends

@@ -1,6 +1,6 @@
-"""Parents: targets or groups through which others are reached. A parent that is down excuses all below it.
+"""Parents: targets or groups through which others are reached. A parent that is down excuses all below.
 
-A group that is down is the cause. If its members are unreachable, their parents are.
+If the members of a group are unreachable, their parents are the cause, not the group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Asked(Protocol):
 
 
 class Parents:
-    """The parents of targets. `known` looks up targets of any node; None: there is one node."""
+    """The parents of targets. `known` looks up targets of any node."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Parents:
         return {each for each in found if each in self._targets}
 
     def cause(self, name: str, began: float) -> str | None:
-        """Return the topmost parent that is down, or was at `began` (UTC seconds); or None."""
+        """The topmost parent that is down, or was at `began` (UTC seconds); or None."""
         found: str | None = None
         parents: Iterable[str] = self._parents.get(name, ())
         while (down := next((each for each in parents if self._was_down(each, began)), None)) is not None:
@@ -68,7 +68,7 @@ class Parents:
         return found
 
     def unchecked(self, name: str, began: float) -> tuple[str, ...]:
-        """Return the parents, or their members, not checked since `began` (UTC seconds)."""
+        """The parents, or their members, not checked since `began` (UTC seconds)."""
         found: dict[str, None] = {}
         for parent in self._parents.get(name, ()):
             for each in self._members(parent) or (parent,):
@@ -107,7 +107,7 @@ def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:
 
 
 def circle(parents: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """Find names of which each has the next as a parent. None: there is no circle."""
+    """Find names of which each has the next as a parent."""
     done: set[str] = set()
     for start in parents:
         path: dict[str, None] = {}

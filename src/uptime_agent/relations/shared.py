@@ -6,7 +6,7 @@ Each group is a job, on the node that also sends its messages:
     the job runs     -> the members' last reports are read
     the run ends     -> the group's state goes into the job, in one commit with the messages
 
-So a crash loses nothing. The job also runs hourly, and after a move to another node. On the event loop.
+So a crash loses nothing. The job also runs hourly, and after moves. On the event loop.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ TASK: Final = "group"
 """The task, and the tag of its jobs."""
 
 GROUP: Final = "group:"
-"""Prefix of job ids. No target's name has it."""
+"""Prefix of job ids."""
 
 LIMIT: Final = "groups"
-"""A limit of one unit, so that checks do not wait."""
+"""Groups are judged one by one, so that checks do not wait."""
 
 EVERY: Final = 3_600.0
 PRIORITY: Final = 6
@@ -40,7 +40,7 @@ RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 
 class _Judged(dict[str, Any]):
-    """A run's record. `state` and `before` end with the process."""
+    """`state` and `before` end with the process."""
 
     def __init__(self, state: GroupState, before: GroupState) -> None:
         incident = state.incident
@@ -72,7 +72,7 @@ class SharedGroups:
         self._plans: dict[str, GroupPlan] = {}
         self._of: dict[str, list[str]] = {}
         self._stood: dict[str, bool | None] = {}
-        """Members checked here: None if not down, else whether excused."""
+        """Whether members are excused. None: not down."""
         self._ours: set[str] = set()
         self._has_begun = False
         scheduler.register(TASK, self.run)
@@ -107,7 +107,7 @@ class SharedGroups:
             self._start(name)
 
     def tell(self) -> None:
-        """Repeat our groups' states, for listeners that missed them."""
+        """See `Groups.tell`."""
         for name in self._ours:
             self._start(name)
 

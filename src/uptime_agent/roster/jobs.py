@@ -1,4 +1,4 @@
-"""The jobs that check a target, and their times."""
+"""The jobs that check a target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..config import Start, Target
 from ..targets import TASK
 
 Vote = Callable[[str], Awaitable[object]]
-"""The task that checks a target and votes."""
+"""Checks a target and votes."""
 
 CUT_OFF_AFTER: Final = 5.0
 """Seconds after the timeouts of all attempts."""
@@ -28,10 +28,10 @@ HEARD_WITHIN: Final = 1.0
 """Seconds until other nodes have a vote."""
 
 MOST_VOTES: Final = 100
-"""Running checks of one target for votes."""
+"""Running checks of one target."""
 
 VOTE: Final = "vote:"
-"""Prefix of job ids. No store keeps these jobs."""
+"""Prefix of job ids, in no store."""
 
 
 def add_job(
@@ -71,7 +71,7 @@ def add_job(
 def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> None:
     """Add or update this node's job for votes.
 
-    Slow checks overlap: nodes that skip instants might never vote on the same instant.
+    Slow checks overlap: nodes that skip instants might never vote on the same.
     """
     scheduler.add(
         vote,
@@ -90,14 +90,14 @@ def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> N
 
 
 def is_ours(scheduler: Scheduler, name: str) -> bool:
-    """Return whether no other agent has the target."""
+    """Whether no other agent has the target."""
     with suppress(JobNotFound):  # its schedule has ended
         return scheduler.get(name).is_ours
     return True
 
 
 def is_new(scheduler: Scheduler, name: str) -> bool:
-    """Return whether the job has ended no run: any history is older."""
+    """Whether the job has ended no run: any history is older."""
     try:
         found = scheduler.get(name).statistics()
     except JobNotFound:  # its schedule has ended
@@ -106,7 +106,7 @@ def is_new(scheduler: Scheduler, name: str) -> bool:
 
 
 def holds(target: Target, gate: float, ended: float) -> float:
-    """Return the seconds from a check's end to the latest end of the next. `gate`: see `add_job`."""
+    """The seconds from a check's end to the latest end of the next. `gate`: see `add_job`."""
     schedule = target.schedule
     allowed = grace_of(target) + longest(target) + gate
     if isinstance(schedule, (Every, After)):
@@ -116,7 +116,7 @@ def holds(target: Target, gate: float, ended: float) -> float:
 
 
 def longest(target: Target) -> float:
-    """Return the most seconds that a check takes, all attempts included."""
+    """The most seconds that a check takes, all attempts included."""
     timeout = target.timeout * (2 if target.mode is Mode.ALL else 1)
     if isinstance(target.check, StepsCheck):
         timeout += sum(each.timeout or TIMEOUT_OF_ALWAYS for each in target.check.steps if each.is_always)
@@ -124,10 +124,10 @@ def longest(target: Target) -> float:
 
 
 def grace_of(target: Target) -> float:
-    """Return the seconds that a check may be late.
+    """The seconds that a check may be late.
 
-    Later checks, as after a downtime, are left out, so that others keep their places. A push target gets the grace of
-    calendars: it is not silent if we did not listen.
+    Later checks, as after a downtime, are left out, so that others keep their places. Push targets are not silent if we
+    did not listen, so theirs does not grow with the interval.
     """
     schedule = target.schedule
     if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):
@@ -136,5 +136,5 @@ def grace_of(target: Target) -> float:
 
 
 def patience_of(target: Target, gate: float) -> float:
-    """Return the seconds after the due instant within which all nodes vote."""
+    """The seconds after the due instant within which all nodes vote."""
     return grace_of(target) + longest(target) + gate + HEARD_WITHIN

@@ -1,7 +1,4 @@
-"""Which targets are checked, and what a new configuration changes.
-
-A target is a status, a check and a job. Only the roster adds and removes them, together.
-"""
+"""The roster adds and removes targets: status, check and job together."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from ..text import Redactor
 from .jobs import VOTE, Vote, add_job, add_vote, grace_of, holds, patience_of
 
 MORE_AT_FIRST: Final = 0.15
-"""Share of additional checks after a start with overdue checks."""
+"""Share of additional checks while overdue checks are spread."""
 
 LONGEST_GAP: Final = 0.1
 """Seconds between overdue checks."""
@@ -36,7 +33,7 @@ ROUNDING: Final = timedelta(milliseconds=1)
 """Deviation of a stored start from its grid."""
 
 TOGETHER: Final = 50
-"""Targets changed before other tasks get a turn."""
+"""Targets changed in one turn."""
 
 
 @frozen
@@ -62,9 +59,9 @@ class Changes:
 
 
 class Roster:
-    """The checked targets and their jobs. `is_once`: one check each, whatever the schedule.
+    """The checked targets. `is_once`: one check each, whatever the schedule.
 
-    `longest_doubt`: the `gate` of `add_job`. `vote`: None if there are no other nodes. `listed`: always the same list.
+    `longest_doubt`: the `gate` of `add_job`. `vote`: None without other nodes. `listed`: always the same list.
     """
 
     def __init__(
@@ -128,7 +125,7 @@ class Roster:
         return [job.id for job in gone]
 
     def begin_evenly(self) -> None:
-        """Spread overdue checks, once the store was read. Other starts stay, as verdicts depend on them."""
+        """Spread overdue checks, once the store was read. Verdicts depend on other starts."""
         now = self._ways.clock.wall()
         lengths = Counter(map(_interval_of, self._targets.values()))
         before: Counter[float] = Counter()

@@ -1,4 +1,4 @@
-"""An audit of a store, as text or JSON."""
+"""Audits, as text or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a store, as text or JSON."""
+"""Nodes, as text or JSON."""
 
 from __future__ import annotations
 

@@ -20,20 +20,16 @@ if TYPE_CHECKING:
 
 RUNNING = "RUNNING"
 _MESSAGE = "notify:"
-"""Prefix of job ids."""
 
 _HANDED_ON = "signal:"
-"""Prefix of the ids of jobs that hand signals on."""
 
 _UNDELIVERED = "Undelivered: "
-"""Precedes the reason in a message's error."""
 
 _SHORT = ("delivered", "expired")
-"""Deliveries shown in one word."""
 
 
 def begun(record: Record) -> datetime:
-    """Return when the check began, else was due."""
+    """When the check began, else was due."""
     return record.started or record.due
 
 

@@ -29,7 +29,6 @@ _NAMES: Final = {
     "\x1b[A": "k", "\x1bOA": "k", "\x1b[B": "j", "\x1bOB": "j", "\x1b[5~": "b", "\x1b[6~": " ",
     "\x1b[H": "g", "\x1b[1~": "g", "\x1b[F": "G", "\x1b[4~": "G", "\r": "\n", "\x08": "\x7f",
 }  # fmt: skip
-"""Escape sequences by plain key."""
 
 
 @define
@@ -66,11 +65,11 @@ class Part:
             self.words += key
 
     def has(self, *texts: str) -> bool:
-        """Return whether a text has the words."""
+        """Whether a text has the words."""
         return any(self.words.casefold() in each.casefold() for each in texts)
 
     def start(self, rows: int, page: int) -> int:
-        """Return the first row. The end shows a full page."""
+        """The first row. The end shows a full page."""
         last = rows - page if self.first >= _END else rows - 1
         self.first = max(min(self.first, last), 0)
         return self.first

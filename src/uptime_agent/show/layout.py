@@ -1,6 +1,6 @@
 """Rows fitted into a terminal. Lengths are in cells: some letters take two.
 
-The reason why a target is not well continues below its row.
+Why a target is not well continues below its row.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _COLUMNS: Final = (
 
 
 def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]:
-    """Return the head and fitting lines, and their number of rows."""
+    """The head and fitting lines, and the number of rows."""
     rows = rows[:room]
     widths = _widths(rows, width)
     names = told_apart([row.cells[_NAME].plain for row in rows], widths[_NAME])
@@ -74,7 +74,6 @@ def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]
 
 
 def _widths(rows: Sequence[Row], width: int) -> dict[str, int]:
-    """Names come before phases; results get the rest."""
     columns = [each for each in _COLUMNS if width >= each.terminal]
     widths = {each.name: _needed(each, rows) for each in columns}
     longest = max((cell_len(row.cells[_NAME].plain) for row in rows), default=0)

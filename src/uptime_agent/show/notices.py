@@ -54,7 +54,7 @@ def describe(news: Trouble) -> str:
 
 
 def describe_outage(news: Outage) -> str:
-    """Describe why not everything is checked, or its end."""
+    """Describe why not everything is checked."""
     match news:
         case ScopePaused():
             whom = "everything" if news.scope == EVERYTHING else f"what has the {news.scope.replace(':', ' ')}"
@@ -113,7 +113,7 @@ def describe_downtime(news: LeftOutBefore) -> str:
 
 
 def describe_group(news: Opened | Closed) -> str:
-    """Say that a group is down, or up again."""
+    """Say whether a group is down."""
     name = news.incident.target
     if isinstance(news, Opened):
         return f"the group {name} is down: {news.incident.error}"

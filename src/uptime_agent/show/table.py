@@ -25,7 +25,6 @@ STALE: Final = 3
 """Intervals without an audit of jobs that are shown as trouble."""
 
 _FRAME: Final = 6
-"""Lines without rows: head, rules, footer, cursor."""
 
 _STYLES: Final = {Status.UP: "green", Status.DEGRADED: "yellow", Status.DOWN: "bold red", Status.UNKNOWN: "magenta"}
 _ORDER: Final = {Status.DOWN: 0, Status.UNKNOWN: 1, Status.DEGRADED: 2, Status.UP: 3, None: 4}
@@ -88,7 +87,7 @@ class LiveTable:
 
 
 def draw(view: View, width: int, height: int, part: Part | None = None) -> Group:
-    """Draw the table and footer. `part`: as chosen by keys; None: everything."""
+    """Draw table and footer. `part`: None: everything."""
     now, room = view.now(), _room(height)
     # Python's sort keeps the order of the file among equals, so rows do not jump about.
     targets = sorted(view.targets, key=lambda target: _ORDER[target.status])

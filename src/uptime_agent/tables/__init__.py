@@ -1,6 +1,6 @@
 """PostgreSQL tables that name servers and probes. Their writers decide where the agent connects.
 
-On the event loop, over one connection; `make_tables` blocks.
+On the event loop; `make_tables` blocks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A copy on disk of the last valid rows, for a start without their database."""
+"""The last valid rows on disk, for a start without their database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
 
 
 def read_back(file: Path, origin: str) -> tuple[list[Row], float] | None:
-    """Return the rows and when they were read; None without a valid copy of this origin."""
+    """The rows and when they were read; None: no valid copy of this origin."""
     try:
         found = json.loads(file.read_text("utf-8"))
         at = float(found["at"])

@@ -1,6 +1,6 @@
 """Follow the tables: read them at the start, at triggers, and every few seconds.
 
-It listens before it reads, so no change is missed. While the database is away, the last rows or the copy are valid.
+It listens before it reads, so no change is missed. While the database is away, the last rows or their copy hold.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Found:
     wrong: tuple[str, ...] = ()
 
     def targets(self, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
-        """Return the servers, each with its scopes. `around`: outer scopes."""
+        """The servers, each with its scopes. `around`: outer scopes."""
         return targets_of(self.known, around)
 
 

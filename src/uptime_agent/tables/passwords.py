@@ -1,6 +1,6 @@
 """Passwords that rows refer to, in environment variables or files.
 
-A row also names the server that gets the password, so it may name only passwords for that purpose.
+Rows also choose who gets a password, so they may name only passwords for that purpose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..toml import Unfit, content_of, secret
 from .place import TablesPlace
 
 FOLDER: Final = "passwords"
-"""The folder next to the configuration. Rows may send any of its files."""
+"""Rows may send any file of this folder, next to the configuration."""
 LONGEST: Final = 4096
 """Bytes."""
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them

@@ -16,9 +16,9 @@ POLL: Final = 5.0
 
 @frozen(kw_only=True)
 class TablesPlace:
-    """Where the tables are. They are read every `poll` seconds, and at triggers.
+    """Where the tables are. `poll`: seconds between readings, besides triggers.
 
-    `folder`, `environment`: where passwords are. `copy`: the file of the last valid rows, or None.
+    `folder`, `environment`: where passwords are. `copy`: the file of the last valid rows.
     """
 
     server: Server

@@ -1,4 +1,4 @@
-"""Read rows strictly: a wrong row is named, and harms no other."""
+"""Read rows strictly: a wrong row harms no other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ _LONGEST_KEY: Final = 512
 _SCOPES: Final = ("cluster", "group", "global")
 
 Key = tuple[str, str]
-"""A table and a row's key."""
 
 
 @frozen
@@ -89,7 +88,7 @@ Known = Mapping[Key, Good]
 
 
 def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Collection[str]) -> tuple[Known, list[str]]:
-    """Return the valid rows, and mistakes in others. A wrong row keeps its last valid form.
+    """The valid rows, and mistakes. A wrong row keeps its last valid form.
 
     `named`: servers in the file.
     """
@@ -122,12 +121,12 @@ def _why(error: Exception) -> str:
 
 
 def _stands(row: Row, named: Collection[str]) -> bool:
-    """Whether an unchanged row keeps its meaning. The file may have its name now; its password file may differ."""
+    """Whether an unchanged row keeps its meaning: the file may have its name now, its password may differ."""
     return row.table != SERVERS or (row.key not in named and row.values["password_file"] is None)
 
 
 def targets_of(known: Known, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
-    """Return the servers, each with its scopes. `around`: outer scopes."""
+    """The servers, each with its scopes. `around`: outer scopes."""
     said: dict[tuple[str, str | None], dict[str, Choice]] = {}
     for each in known.values():
         if isinstance(each.meaning, ProbeRow):

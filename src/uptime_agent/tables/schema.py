@@ -1,4 +1,4 @@
-"""The tables as SQL. One statement reads all, as of one instant."""
+"""The tables as SQL. One statement reads all, so of one instant."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def quoted(name: str) -> str:
 
 
 def sql_of(schema: str, reader: str | None = None) -> str:
-    """Return SQL that makes the tables. `reader`: may read them."""
+    """SQL that makes the tables. `reader`: may read them."""
     made = _MAKE.replace("{version}", str(VERSION))
     triggers = "".join(
         _TRIGGER.replace("{table}", table) for table in ("groups", "clusters", "servers", "probe_configs")
@@ -123,10 +123,10 @@ def sql_of(schema: str, reader: str | None = None) -> str:
 
 
 def read_of(schema: str) -> str:
-    """Return SQL that reads table, key, and values as JSON of each row."""
+    """SQL that reads all rows, values as JSON."""
     return _READ.replace("{longest}", str(LONGEST)).replace("{s}", quoted(schema))
 
 
 def listen_of(schema: str) -> str:
-    """Return SQL that subscribes to changes."""
+    """SQL that subscribes to changes."""
     return f"LISTEN {quoted(schema)}"

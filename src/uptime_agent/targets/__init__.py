@@ -1,4 +1,4 @@
-"""The status of targets: verdicts, history, and what a restart remembers. On the event loop; reads no file."""
+"""Targets' status, by verdicts and history. On the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board keeps the status of all targets from the scheduler's events, and tells subscribers."""
+"""The board keeps all targets' status by the scheduler's events, and tells subscribers."""
 
 from __future__ import annotations
 
@@ -46,12 +46,11 @@ from .report import Skipped, verdict_of
 from .status import TargetStatus
 
 _KEEPS_A_PAUSE: Final = {"updated", "next start set"}
-"""The scheduler's reasons that do not concern a pause."""
 
 
 @frozen(kw_only=True)
 class Summary:
-    """A run of the agent. Times in seconds."""
+    """A run of the agent. Seconds."""
 
     seconds: float
     checks: int
@@ -63,7 +62,7 @@ class Summary:
 
 
 class Board:
-    """The status of all targets. On the scheduler's loop. `clean` masks secrets."""
+    """All targets' status. On the scheduler's loop. `clean` masks secrets."""
 
     def __init__(self, targets: Iterable[TargetStatus], clean: Callable[[str], str] = str) -> None:
         self.targets = {target.name: target for target in targets}
@@ -78,7 +77,7 @@ class Board:
         self._cut_off: tuple[str, ...] = ()
 
     def subscribe(self, hear: Callable[[News], None]) -> None:
-        """Call `hear` with all later news, on the loop."""
+        """Call `hear` with news, on the loop."""
         self._subscribers.append(hear)
 
     def listen(self, event: Event) -> None:
@@ -115,7 +114,7 @@ class Board:
                 assert_never(event)
 
     def forget(self, name: str, now: float) -> None:
-        """Forget a removed target. Its incident ends at `now` (UTC seconds)."""
+        """Forget a removed target; end its incident at `now` (UTC seconds)."""
         target = self.targets.pop(name, None)
         self._left_out.pop(name, None)
         self._not_checked.discard(name)
@@ -124,26 +123,26 @@ class Board:
             self._tell(Closed(target.incident, now, is_gone=True))
 
     def tell(self, news: News) -> None:
-        """Tell news of another part, on the loop."""
+        """Tell news, on the loop."""
         self._tell(news)
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell a target's status of an earlier process."""
+        """Tell a status of an earlier process."""
         self._tell(Remembered(target))
 
     def tell_downtime(self) -> None:
-        """Tell, as one sum, what was due before this process began."""
+        """Tell, as one sum, what was due before this process."""
         left_out, self._left_out = self._left_out, Counter()
         if left_out:
             self._tell(LeftOutBefore(left_out.total(), len(left_out), self._left_out_is_exact))
 
     @property
     def incidents(self) -> list[Incident]:
-        """The open incidents of recalled targets."""
+        """Open incidents of recalled targets."""
         return [target.incident for target in self.targets.values() if target.incident is not None]
 
     def summary(self) -> Summary:
-        """Sum up the run, after its end."""
+        """Sum up the ended run."""
         targets = self.targets.values()
         return Summary(
             seconds=0.0 if self._began is None else max(self._ended - self._began, 0.0),
@@ -177,14 +176,13 @@ class Board:
             self._tell(news)
 
     def _skipped(self, run: RunEnded) -> None:
-        """Tell each maintenance of a target once."""
         window = next((each.window for each in run.results if isinstance(each, Skipped)), None)
         if window is not None and run.job_id not in self._in_maintenance:
             self._in_maintenance.add(run.job_id)
             self._tell(NotChecked(run.job_id, f"maintenance: {window}"))
 
     def _job_changed(self, event: JobChanged) -> None:
-        """Tell a pause or its end. An update leaves a pause as it is."""
+        """An update leaves a pause as it is."""
         if event.state is JobState.DISABLED:
             if event.reason not in _KEEPS_A_PAUSE:
                 self._not_checked.add(event.job_id)

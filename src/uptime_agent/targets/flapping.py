@@ -1,4 +1,4 @@
-"""A target's states: stretches in which it was up, down, or flapping."""
+"""States: stretches in which a target was up, down, or flapping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
 class Standing(enum.Enum):
-    """The status of a target during a state."""
+    """A target's status during a state."""
 
     UP = "up"
     DOWN = "down"
@@ -28,10 +28,9 @@ Result = Literal[Standing.UP, Standing.DOWN]
 
 @frozen(kw_only=True)
 class TargetState:
-    """One state. `started_at`: UTC seconds.
+    """`started_at`: UTC seconds. `up`, `down`: attempts. `ends`: the previous state.
 
-    `up` and `down` count attempts. `flap_history`: the results that decide a flapping's end. `ends`: the previous
-    state.
+    `flap_history`: results that decide a flapping's end.
     """
 
     id: str
@@ -49,17 +48,17 @@ class TargetState:
         return self.up + self.down
 
     def duration(self, now: float) -> float:
-        """Return its seconds so far."""
+        """Seconds so far."""
         return now - self.started_at
 
 
 def is_down(state: TargetState | None) -> bool:
-    """Return whether a state is down and not flapping."""
+    """Whether a state is down, not flapping."""
     return state is not None and state.status is Standing.DOWN
 
 
 def state_id(name: str, started_at: float, number: int) -> str:
-    """Return the id of a target's `number`th state."""
+    """The id of a target's state."""
     milliseconds = round(started_at * 1e6) // 1000  # of the whole microseconds that history keeps
     return f"{_NOT_PLAIN.sub('_', name)}-{milliseconds}-{number}"
 
@@ -73,9 +72,9 @@ def after(
     threshold: int = THRESHOLD,
     is_final: bool = True,
 ) -> TargetState:
-    """Return the state after another result.
+    """The state after a result. Attempts that are not final are only counted.
 
-    An attempt that is not final is only counted. Below a `threshold` of 2 nothing flaps.
+    With a `threshold` below 2, nothing flaps.
     """
     if state is None:
         return _opened(None, status, now, name)
@@ -91,7 +90,7 @@ def after(
 
 
 def _flapped(state: TargetState, status: Result, now: float, name: str, before: int) -> TargetState:
-    """Continue a flapping, until the last `before` results agree with the new one."""
+    """Continue a flapping until the last `before` results agree with the new one."""
     history = (*state.flap_history, status)
     if len(history) > before and set(history[-before - 1 :]) == {status}:
         return _opened(state, status, now, name)

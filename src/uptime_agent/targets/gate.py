@@ -1,7 +1,7 @@
 """The gate: whether this machine is online, asked when a check has failed.
 
-While no probe of the gate answers, a failure says nothing about its target. Probes run together, at most once in
-`every` seconds; one answer is enough. A check waits for an answer younger than its failure.
+While no probe answers, a failure says nothing about its target. One answer is enough, but must be younger than the
+failure.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MOST_NAMED: Final = 3
 
 @frozen
 class Probe:
-    """A target that shows whether this machine is online. `name`: for people."""
+    """A probe. `name`: for people."""
 
     name: str
     check: TargetCheck
 
 
 class Gate:
-    """A gate, always open without probes. `every`: seconds between rounds."""
+    """The gate, always open without probes. `every`: least seconds between rounds."""
 
     def __init__(self, clock: Clock, probes: Sequence[Probe] = (), every: float = 0.0) -> None:
         self._clock = clock
@@ -41,7 +41,7 @@ class Gate:
         self.rounds = 0
 
     async def why_offline(self, began: float) -> str | None:
-        """Return why this machine was offline at any time since `began` (monotonic seconds), or None."""
+        """Why this machine was offline since `began` (monotonic seconds), or None."""
         if not self._probes:
             return None
         failed = self._clock.monotonic()
@@ -69,7 +69,7 @@ class Gate:
             asking.set()
 
     async def _round(self) -> dict[str, str] | None:
-        """Run all probes. Their troubles; None: one has answered."""
+        """Returns troubles by name. None: a probe has answered."""
         troubles: dict[str, str] = {}
 
         async def ask(probe: Probe) -> None:

@@ -1,7 +1,7 @@
 """Incidents: stretches in which a target is not well, each told once.
 
-An incident begins with a final result that is down, and ends when its target is up again. A flapping that becomes an
-outage, or the reverse, is the same incident, with its first state's id, also after a restart.
+An incident begins with a final result that is down, and ends when its target is up. A flapping that becomes an outage,
+or the reverse, is the same incident, also after a restart.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ LONGEST_ERROR: Final = 200
 class Incident:
     """A target is down or flaps. `began`: UTC seconds. `error`: at its beginning.
 
-    `id`: its first state's. `cause`: the parent that is down. `members`: the other targets that it covers. `is_group`:
-    `target` is a group.
+    `id`: of its first state. `cause`: the parent that is down. `members`: other targets that it covers.
     """
 
     id: str
@@ -48,7 +47,7 @@ class Opened:
 class Closed:
     """An incident has ended, at `ended` (UTC seconds). `error`: remaining trouble.
 
-    `is_gone`: the target is no longer checked, and may still be down.
+    `is_gone`: the target is no longer checked.
     """
 
     incident: Incident
@@ -67,7 +66,7 @@ def incident_after(
     error: str | None,
     is_excused: bool = False,
 ) -> Incident | None:
-    """Return the incident after a final result, or None. `is_excused`: none begins, an open incident continues."""
+    """The incident after a final result. `is_excused`: none begins."""
     if state.status is Standing.UP:
         return None
     if incident is not None:
@@ -86,7 +85,7 @@ def incident_after(
 
 
 def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
-    """A target that was down, up, and down again flaps."""
+    """Down, up, and down again is flapping."""
     if state.status is Standing.DOWN:
         status: Status | Literal["flapping"] = Status.DOWN
     elif state.flap_history[-1] is Standing.DOWN and Standing.UP in state.flap_history:
@@ -97,7 +96,7 @@ def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
 
 
 def news_of(before: Incident | None, after: Incident | None, now: float, error: str | None) -> list[Opened | Closed]:
-    """Return the news of a change."""
+    """The news of a change."""
     if (None if before is None else before.id) == (None if after is None else after.id):
         return []
     closed = [] if before is None else [Closed(before, now, error)]

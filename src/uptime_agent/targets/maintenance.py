@@ -1,4 +1,4 @@
-"""Maintenance: windows in which targets are neither checked nor told of."""
+"""Maintenance: windows without checks and messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 @frozen
 class Planned:
-    """A named window for some targets."""
+    """A window for some targets."""
 
     name: str
     window: Window
@@ -23,7 +23,7 @@ class Planned:
 
 @define
 class _Watched:
-    """A window, and from when until when `is_open` holds."""
+    """A window. `is_open` holds from `since` until `until`."""
 
     planned: Planned
     is_open: bool = False
@@ -41,7 +41,7 @@ class _Watched:
 
 @define
 class Maintenance:
-    """All windows. Answers are cached until a window changes."""
+    """All windows."""
 
     planned: tuple[Planned, ...] = field(default=(), converter=tuple)
     _of: dict[str, list[_Watched]] = field(init=False, factory=dict)
@@ -59,7 +59,7 @@ class Maintenance:
                 self._of.setdefault(name, []).append(watched)
 
     def window_at(self, target: str, instant: float) -> str | None:
-        """Return the first window open for a target at `instant` (UTC seconds), or None."""
+        """The first window open at `instant` (UTC seconds), or None."""
         windows = self._of.get(target)
         if windows is None:
             return None

@@ -1,4 +1,4 @@
-"""News that the board tells its subscribers."""
+"""News from the board."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .status import TargetStatus
 
 @frozen
 class Checked:
-    """A target has a verdict, `target.last`. `is_change`: its status changed."""
+    """A target has a verdict, `target.last`."""
 
     target: TargetStatus
     is_change: bool
@@ -43,7 +43,7 @@ class Remembered:
 
 @frozen
 class GroupRecalled:
-    """A group's status of earlier processes. `incident`: the open one. `since`: UTC seconds."""
+    """A group's status of earlier processes. `since`: UTC seconds of its last change."""
 
     name: str
     incident: Incident | None
@@ -60,7 +60,7 @@ class LeftOut:
 
 @frozen
 class LeftOutBefore:
-    """Checks were due while no agent ran. Not `is_exact`: at least these."""
+    """Checks were due while no agent ran."""
 
     checks: int
     targets: int
@@ -83,10 +83,10 @@ class CheckedAgain:
 
 
 Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
-"""Events of the scheduler about the agent."""
+"""Trouble of the agent itself."""
 
 Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentLost | SkewTooLarge | SkewEnded
-"""Events of the scheduler that say why not everything is checked."""
+"""Why not everything is checked."""
 
 News = (
     Checked | Opened | Closed | Remembered | GroupRecalled | LeftOut | LeftOutBefore | NotChecked | CheckedAgain

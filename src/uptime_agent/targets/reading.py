@@ -1,6 +1,6 @@
 """Restore targets from history.
 
-Other programs may have written it: a report that makes no sense is ignored, and texts may be anything.
+Other programs may have written it: senseless reports are ignored, and texts may be anything.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from scheduler import Record
 
 LARGEST: Final = 10**12
-"""Bound of counts and seconds in a report."""
+"""Of counts and seconds."""
 
 MOST: Final = 100
-"""Results, phases and flaps of one report."""
+"""Results, phases or flaps."""
 
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def skipped_for(record: Record) -> str | None:
-    """Return the maintenance window that skipped a check, or None."""
+    """The maintenance window that skipped a check, or None."""
     name = record.result.get("skipped") if isinstance(record.result, dict) else None
     return wording.printable(name) if isinstance(name, str) else None
 
 
 def verdict_of_record(record: Record) -> Verdict | None:
-    """Return a record's verdict, or None if missing or unreadable. Its texts may be anything: see `told`."""
+    """The verdict, or None if unreadable. Its texts may be anything: see `told`."""
     if record.outcome is None:
         return None
     if isinstance(record.result, dict) and skipped_for(record) is not None:
@@ -54,7 +54,7 @@ def verdict_of_record(record: Record) -> Verdict | None:
 
 
 def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
-    """Return a record's verdict for display. `clean` masks secrets."""
+    """The verdict for display. `clean` masks secrets."""
 
     def text(found: str | None) -> str | None:
         return None if found is None else wording.printable(clean(found))
@@ -81,7 +81,7 @@ def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
 
 
 def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
-    """Restore a target. `records`: latest first. Returns whether any has its status."""
+    """Restore a target. `records`: latest first. False: none has its status."""
     records = _up_to_newest(records)
     for place, record in enumerate(records):
         if _take_up(target, record, clean):
@@ -97,9 +97,9 @@ def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[st
 
 
 def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
-    """The records from the newest on: after the clock was set back, older records may precede it.
+    """Drop leading records that are older, because the clock was set back.
 
-    Each report counts earlier verdicts, which shows the newest whatever the clock.
+    Reports count earlier verdicts, which shows the newest.
     """
     counts = [_verdicts_before(record) for record in records]
     first = next((place for place, count in enumerate(counts) if count is not None), None)
@@ -110,7 +110,6 @@ def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
 
 
 def _verdicts_before(record: Record) -> int | None:
-    """The number of verdicts before a check, or None."""
     try:
         counts: Mapping[str, Any] = record.result["before"]["counts"]  # type: ignore[index]
         return sum([_count(count) for count in counts.values()])
@@ -161,7 +160,6 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
 
 
 def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
-    """A target's past, for its groups. `records`: latest first."""
     ended = _run_of(records[0]).ended.timestamp()
     stood = [Stood(ended, is_down(target.state), target.is_excused)]
     marks: dict[str, Marked] = {}

@@ -1,4 +1,4 @@
-"""Recall each target's past from history, before its first check."""
+"""Recall targets from history, before their first checks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from .status import TargetStatus
 logger = getLogger(__name__)
 
 FIRST_LOOK: Final = 10
-"""Records, which nearly always include a report."""
+"""Records. They nearly always include a report."""
 
 SECOND_LOOK: Final = 500
 
 ROUNDING: Final = 0.001
-"""Seconds by which stored instants may differ from a job's."""
+"""Seconds between stored instants and a job's."""
 
 PATIENCE: Final = 4.0
-"""Seconds until a target starts without a past."""
+"""Seconds. Then a target starts without a past."""
 
 WAITS: Final = (0.5, 2.0)
-"""Seconds between attempts at an unreachable store."""
+"""Seconds between attempts."""
 
 
 class Recall:
-    """Restores targets from an earlier process. `tell` gets each target with a past. `clean` masks secrets.
+    """Restores targets from history. `tell` gets targets with a past. `clean` masks secrets.
 
-    `is_new`: the target was added since its last check, and begins again. `is_ours`: no other node has it.
+    `is_new`: whether a target was added since its last check, and begins again. `is_ours`: whether no other node has
+    it.
     """
 
     def __init__(
@@ -57,20 +58,19 @@ class Recall:
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
         self._said: dict[str, str] = {}
-        """A store's errors, by target."""
 
     def forget(self, name: str) -> None:
-        """Forget a target, to recall it again."""
+        """Forget a target."""
         self._recalled.pop(name, None)
         self._said.pop(name, None)
 
     def has(self, name: str) -> bool:
-        """Return whether the past is known, or known to be missing."""
+        """Whether the past is known, or known to be missing."""
         event = self._recalled.get(name)
         return event is not None and event.is_set()
 
     async def recall_all(self) -> None:
-        """Recall our targets in sequence, none if the store is empty."""
+        """Recall our targets, unless the store is empty."""
         if not await self._is_there_a_past():
             for name in self._targets.keys() - self._recalled.keys():
                 self._recalled[name] = event = anyio.Event()
@@ -80,7 +80,7 @@ class Recall:
                 await self.recall(name)
 
     async def recall(self, name: str) -> None:
-        """Recall a target once. A second caller waits, and takes over if the first is cancelled."""
+        """Recall a target once. If the first caller is cancelled, the next continues."""
         while not self.has(name) and name in self._targets:
             event = self._recalled.get(name)
             if event is None:
@@ -130,7 +130,7 @@ class Recall:
                 return
 
     def _is_set_back(self, name: str, records: Sequence[Record]) -> bool:
-        """Whether the clock was set back: the last run, then far behind, began before the latest record."""
+        """Whether the clock was set back. Then the last run is far behind."""
         begun = next((record.started.timestamp() for record in records if record.started is not None), None)
         try:
             last = self._scheduler.get(name).statistics().last_start
@@ -139,7 +139,6 @@ class Recall:
         return begun is not None and last is not None and begun > last + ROUNDING
 
     async def _ask(self, name: str, limit: int) -> list[Record]:
-        """Read history, again if the store is unreachable."""
         for wait in WAITS:
             try:
                 return await self._scheduler.history(name, limit=limit)

@@ -1,6 +1,6 @@
 """Checks before the schedule: next attempts, and while a target is not well.
 
-Such a check is the job's next start, set by hand. It holds no unit, and a restart finds it. The schedule keeps its
+Such a check is the job's next start, set by hand: it holds no unit, and survives a restart. The schedule keeps its
 grid; a regular start that comes first replaces it.
 """
 
@@ -18,9 +18,9 @@ from .status import TargetStatus, has_instants
 
 
 def recheck(target: TargetStatus, run: RunEnded) -> float | None:
-    """Return when to check a target after a run (UTC seconds), or None for its schedule.
+    """When to check after a run (UTC seconds). None: as scheduled.
 
-    Attempts follow one interval after an end. A target that is not well keeps a grid of starts.
+    An attempt follows the end of the last. Targets that are not well keep a grid of starts.
     """
     if target.last is not None and target.last.asks:
         return None
@@ -30,9 +30,9 @@ def recheck(target: TargetStatus, run: RunEnded) -> float | None:
 
 
 def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
-    """Return when to repeat a cut-off check (UTC seconds), or None for its schedule. It counts as down.
+    """When to repeat a cut-off check (UTC seconds), which counts as down. None: as scheduled.
 
-    `rest`: seconds before which it must not start.
+    `rest`: seconds to wait first.
     """
     ended = run.ended.timestamp()
     wanted = _on_its_grid(target, run.due.timestamp(), ended + rest)
@@ -43,7 +43,7 @@ def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
 
 
 def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None:
-    """The first instant after `after` on the grid of `failing_interval` from `due`."""
+    """The first instant after `after` on the grid of `failing_interval`."""
     if target.failing_interval is None:
         return None
     intervals = max(math.floor((after - due) / target.failing_interval) + 1, 1)
@@ -51,7 +51,7 @@ def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None
 
 
 class Recheck:
-    """A subscriber that starts checks early. `rest`: seconds that interrupted checks wait after a crash."""
+    """Starts checks early. `rest`: seconds after a crash without interrupted checks."""
 
     def __init__(
         self,
@@ -64,14 +64,13 @@ class Recheck:
         self._targets = targets
         self._rest = rest
         self._crashed: dict[str, RunEnded] = {}
-        """Checks that a crash cut off, until jobs are read again."""
+        """Cut-off checks whose jobs are not read yet."""
         self._children: dict[str, set[str]] = {}
-        """Targets to check again, by unchecked parent."""
+        """By parent, the targets that wait for it."""
         self._awaited: dict[str, set[str]] = {}
-        """The reverse of `_children`."""
 
     def hear(self, news: News) -> None:
-        """Set a checked target's next start, if earlier than its regular one."""
+        """Start a target earlier if needed."""
         if not isinstance(news, Checked) or news.target.last_run is None:
             return
         for parent in () if news.target.last is None else news.target.last.asks:
@@ -84,16 +83,16 @@ class Recheck:
         self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
 
     def listen(self, run: RunEnded) -> None:
-        """Repeat a cut-off check: at once after a stop, by `make_up` after a crash."""
+        """Repeat a check that a stop cut off. `make_up` follows a crash."""
         if run.outcome is Outcome.CRASHED:
             self._crashed[run.job_id] = run
         elif run.outcome is Outcome.CANCELLED:
             self._make_up(run, 0.0)
 
     def make_up(self) -> None:
-        """Set starts of checks that a crash cut off, once jobs were read.
+        """Repeat checks that a crash cut off, once jobs were read.
 
-        They rest at most one interval: a target checked twice a second would miss twenty checks.
+        They rest at most one interval, or a fast target would miss many checks.
         """
         crashed, self._crashed = self._crashed, {}
         for run in crashed.values():
@@ -103,7 +102,7 @@ class Recheck:
                 self._start(run.job_id, first)
 
     def _regular(self, name: str, after: datetime) -> tuple[datetime | None, float]:
-        """The first regular start after an instant, and the seconds to the next."""
+        """The first regular start, and the seconds to the next."""
         try:
             schedule = self._scheduler.get(name).schedule.bind(name)
         except JobNotFound:
@@ -124,11 +123,11 @@ class Recheck:
             self._answered(child, parent, datetime.fromtimestamp(at, UTC))
 
     def waits_for(self, parent: str) -> bool:
-        """Return whether a target waits for this parent."""
+        """Whether a target waits for this parent."""
         return parent in self._children
 
     def _ask(self, parent: str, child: str) -> None:
-        """Check a parent now, and `child` after it. Targets with votes wait for their own instants."""
+        """Check a parent now, and `child` after it. Votes wait for their instants."""
         is_asked = parent in self._children or has_instants(self._targets, parent)
         if not is_asked:
             try:
@@ -148,7 +147,7 @@ class Recheck:
             self._start(child, at)
 
     def _start(self, name: str, at: datetime) -> None:
-        """Check a target at `at`, if sooner. Other nodes do it for theirs."""
+        """Other nodes start their own."""
         with suppress(JobNotFound, AlreadyStopped):
             job = self._scheduler.get(name)
             if job.is_ours and (job.next_start is None or at < job.next_start):

@@ -1,6 +1,6 @@
 """Reports: what history keeps of a check, as JSON.
 
-A report has the findings and the target's state before. So the last report alone restores the state.
+The last report restores a target: it has the findings and the state before.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import TargetStatus, Verdict, counted, fold, in_doubt, unreachable, verdict_without_results
 
 LONGEST: Final = 2_000
-"""Characters. A store drops results longer than 2,048."""
+"""Characters. A store drops results beyond 2,048."""
 
 
 class Report(dict[str, Any]):
-    """Plain values for history, and the `verdict`, which ends with the process."""
+    """A report for history. Its `verdict` ends with the process."""
 
     def __init__(self, values: Mapping[str, Any], verdict: Verdict) -> None:
         super().__init__(values)
@@ -37,9 +37,9 @@ def report_of(
     cause: str | None = None,
     asks: Sequence[str] = (),
 ) -> Report:
-    """Report a check of a target in the state `before`, as far as there is room.
+    """Report a check, as far as there is room. `before`: the target's state.
 
-    `doubt`: why the results say nothing. `cause`: the parent that is down. `asks`: parents whose status is unknown.
+    `doubt`: why results say nothing. `cause`: the parent that is down. `asks`: unchecked parents.
     """
     found = fold(results, before.need) if before.quorum is None else counted(results, before.quorum)
     if doubt is not None:
@@ -56,7 +56,7 @@ def report_of(
 
 
 class Skipped(dict[str, Any]):
-    """The record of a check that a maintenance window skipped."""
+    """A check that a maintenance window skipped."""
 
     def __init__(self, window: str, before: TargetStatus) -> None:
         super().__init__(skipped=_short(window), before=_standing(before))
@@ -64,7 +64,7 @@ class Skipped(dict[str, Any]):
 
 
 def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
-    """Return a run's verdict, or None if cut off or skipped. `clean` masks secrets."""
+    """A run's verdict; None: cut off or skipped. `clean` masks secrets."""
     if run.outcome is not Outcome.SUCCEEDED:
         return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
     for each in run.results:
@@ -132,7 +132,7 @@ def _incident(incident: Incident) -> dict[str, Any]:
 
 
 def _short(error: str) -> str:
-    """Cut an error to its room in JSON, escapes included."""
+    """Cut an error to its room in JSON."""
     while len(json.dumps(error)) > LONGEST_ERROR:
         error = error[: len(error) * 3 // 4]
     return error

@@ -1,4 +1,4 @@
-"""A target's status: results become a verdict, verdicts a state over time."""
+"""Results become a verdict, verdicts a target's state over time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .flapping import Result, Standing, TargetState, after
 from .incidents import FLAPPING, Incident, incident_after
 
 MOST_WAITED: Final = 5
-"""Undecided checks that wait for parents which cannot be asked."""
+"""Undecided checks that wait for parents."""
 
 
 @frozen(kw_only=True)
 class Verdict:
-    """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last for all addresses.
+    """A run's verdict. `latency`: seconds of its slowest address. `attempt`: the last for all addresses.
 
-    `earlier`: attempts in earlier runs. Not `is_final`: the next attempt decides. `cause`: the parent that is down.
-    `asks`: parents to check before the next attempt.
+    `earlier`: attempts in earlier runs. Not `is_final`: the next attempt decides, after the parents in `asks`. `cause`:
+    the parent that is down.
     """
 
     status: Status
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
-    """Return the verdict of a run without results; None if it says nothing."""
+    """The verdict of a run without results; None: it says nothing."""
     match outcome:
         case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
             return None
@@ -60,7 +60,7 @@ def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | No
 
 
 def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
-    """Fold results into a verdict: all up, up; fewer than `need`, down; else degraded. None needs all.
+    """Fold results: all up, up; fewer than `need` (None: all), down; else degraded.
 
     Unknown addresses count only if they could decide: then it is unknown.
     """
@@ -80,7 +80,6 @@ def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
 
 
 def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> tuple[Status, str | None]:
-    """The status, and what it lacks if too few are up."""
     statuses = {each.status for each in known}
     well = sum(each.status is not Status.DOWN for each in known)
     if well == 0 or well >= (len(known) if need is None else need):
@@ -91,20 +90,20 @@ def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> t
 
 
 def counted(votes: Sequence[CheckResult], quorum: Quorum) -> Verdict:
-    """Return the verdict of nodes' votes. Node names stand for addresses."""
+    """The verdict of votes. Nodes' names stand for addresses."""
     status, error = decide(votes, quorum)
     latency = max((each.latency for each in votes if each.latency is not None), default=None)
     return Verdict(status=status, error=error, latency=latency, results=tuple(votes))
 
 
 def in_doubt(verdict: Verdict, why: str) -> Verdict:
-    """Return an unknown verdict, for that reason."""
+    """The verdict of a run that says nothing."""
     found = verdict.status.value if verdict.error is None else verdict.error
     return evolve(verdict, status=Status.UNKNOWN, error=f"{why}; found: {found}", attempt=1)
 
 
 def unreachable(verdict: Verdict, cause: str) -> Verdict:
-    """Return the verdict on a target whose parent is down."""
+    """The verdict if a parent is down."""
     return evolve(verdict, cause=cause, error=f"unreachable by {cause}: {verdict.error or verdict.status.value}")
 
 
@@ -118,12 +117,12 @@ def _error(results: Sequence[CheckResult], status: Status) -> str | None:
 
 
 Marks = Mapping[str, tuple[int, float | None] | None]
-"""Outages and present outage's begin, by a group's short name. None: its past is unknown."""
+"""By a group's short name: outages, and when the present one began. None: unknown."""
 
 
 @frozen
 class Stood:
-    """A state after a check that ended `at` (UTC seconds). `is_excused`: a parent was the cause."""
+    """A state after a check that ended `at` (UTC seconds)."""
 
     at: float
     is_down: bool
@@ -132,7 +131,7 @@ class Stood:
 
 @frozen
 class Marked:
-    """A group's `Marks` in the report of a check that ended `at` (UTC seconds)."""
+    """A group's `Marks`, by a check that ended `at` (UTC seconds)."""
 
     at: float
     number: int
@@ -141,20 +140,17 @@ class Marked:
 
 @frozen
 class Recalled:
-    """A target's past, for its groups. `stood`: after each report, latest first, and before all.
-
-    `marks`: the latest, by short name.
-    """
+    """A target's past for its groups. `stood`: latest first."""
 
     stood: tuple[Stood, ...]
     marks: Mapping[str, Marked]
 
     def without(self, group: str) -> Recalled:
-        """Return the past without a removed group."""
+        """Drop a removed group."""
         return evolve(self, marks={key: mark for key, mark in self.marks.items() if key != group})
 
     def stood_at(self, instant: float) -> Stood:
-        """Return the state at an instant, as far as reports go back."""
+        """The state then, as far as reports go back."""
         return next((each for each in self.stood if each.at <= instant), self.stood[-1])
 
 
@@ -163,11 +159,11 @@ class TargetStatus:
     """A target over time. Instants in UTC seconds; `status` is None until the first verdict.
 
     `remembered`: verdicts of earlier processes. `missed`, `lateness_max`: of this process. `below`: counts targets that
-    an incident covers. `is_excused`: a parent is the cause. `marks`: its groups' states. `grace`: seconds that a check
-    may be late. `retry_interval`: seconds between attempts; 0: all are in one run. `failing_interval`: seconds between
-    checks while it is not well; None: as scheduled. `tried`: attempts since the last final one. `need`: addresses that
-    must be up; None: all. `quorum`: how nodes decide; None: one node does. `patience`: seconds after the due instant
-    until all nodes have voted. `waits`: for parents with votes. `holds`: seconds for which an ended check is valid.
+    an incident covers. `is_excused`: a parent is the cause. `grace`: seconds that a check may be late.
+    `retry_interval`: seconds between attempts; 0: all in one run. `failing_interval`: seconds between checks while not
+    well; None: as scheduled. `tried`: attempts since the last final one. `need`: addresses that must be up; None: all.
+    `quorum`: how nodes decide; None: one node does. `patience`: seconds after the due instant until all have voted.
+    `waits`: for parents with votes. `holds`: seconds for which a check is valid.
     """
 
     name: str
@@ -215,7 +211,7 @@ class TargetStatus:
 
     @property
     def is_well(self) -> bool:
-        """Whether it is not known to be down or flapping."""
+        """Whether it is up, as far as known."""
         return self.state is None or self.state.status is Standing.UP
 
     @property
@@ -234,23 +230,23 @@ class TargetStatus:
         self.tried, self.is_excused = 0, False
 
     def leave(self) -> None:
-        """Reset everything: another node has it."""
+        """Reset: another node has it."""
         self.begin_anew()
         self.last = self.last_run = self.past = None
         self.counts, self.changes, self.remembered, self.lateness_max = Counter(), 0, 0, 0.0
 
     def last_detail(self) -> Detail:
-        """Return the last result's detail."""
+        """The last result's detail."""
         return {} if self.last is None or not self.last.results else self.last.results[0].detail
 
     def attempts(self) -> int:
-        """Return the attempts of the next run."""
+        """Attempts of the next run."""
         return self.max_attempts if self.is_well and not self.retry_interval and not self.tried else 1
 
     def as_attempt(self, verdict: Verdict, asks: Sequence[str] = ()) -> Verdict:
         """Number a verdict among attempts in runs of their own.
 
-        `asks`: unchecked parents. One more attempt follows them, if it would be down now.
+        If it would be down, one more attempt follows the unchecked parents in `asks`.
         """
         is_down = verdict.status is Status.DOWN
         if verdict.status is Status.UNKNOWN or not (self.tried or self.retry_interval or (asks and is_down)):
@@ -288,7 +284,7 @@ class TargetStatus:
         return True
 
     def _move(self, verdict: Verdict, now: float) -> None:
-        """Update the state. Attempts before the last were down, or there would be no other."""
+        """Attempts before the last were down, or there would be no other."""
         for _ in range(verdict.attempt - verdict.earlier - verdict.is_final):
             self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)
@@ -316,7 +312,7 @@ class TargetStatus:
 
 
 def has_instants(targets: Mapping[str, TargetStatus], name: str) -> bool:
-    """Return whether agents vote on a target, so that it is checked only at its own instants."""
+    """Whether nodes vote on a target, so that it has its own instants."""
     target = targets.get(name)
     return target is not None and target.quorum is not None
 

@@ -1,4 +1,4 @@
-"""The task of the agent's jobs: check a target."""
+"""The task of the agent's jobs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .report import Report, Skipped, report_of
 from .status import TargetStatus, fold, in_doubt
 
 Cause = Callable[[str, float], str | None]
-"""Returns the parent that is down, or was since an instant (UTC seconds)."""
+"""Returns the parent that is down, or was since UTC seconds."""
 
 Asks = Callable[[str, float], Sequence[str]]
-"""Returns the parents not checked since an instant (UTC seconds)."""
+"""Returns the parents not checked since UTC seconds."""
 
 Look = Callable[[str], Awaitable[str | None]]
-"""Reads the status of parents. Returns why it is unknown, or None."""
+"""Reads parents. Returns why that failed."""
 
 TASK: Final = "check"
-"""The task, and the tag of the agent's jobs."""
+"""The task, and the tag of its jobs."""
 
 
 @frozen
@@ -45,11 +45,10 @@ async def _see(_name: str) -> None: ...
 
 
 class CheckTask:
-    """The task: check a target by name, and report.
+    """Checks a target by name. `recall`: awaited first, for its past.
 
-    `recall`: awaited first, for the target's past. `gate`: None if we are online. `look`: awaited before `cause` and
-    `asks`, if the target is down. `maintenance`: a check that ends in a window is not counted either. `poll`: for
-    votes; None if there are no other nodes.
+    `look`: awaited before `cause` and `asks`, if the target is down. `maintenance`: a check that ends in a window is
+    not counted either. `poll`: None without other nodes.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class CheckTask:
         self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks, look)
 
     async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
-        """Check a target. None: it no longer exists."""
+        """Check a target. None: it is gone."""
         check = self._checks.get(name)
         if check is None:
             return None
@@ -101,7 +100,6 @@ class CheckTask:
 
 
 async def _checked(check: TargetCheck | StepsRun, ending: _Reports) -> Report | Skipped | list[Subtask] | None:
-    """Check, and report, here or after the subtasks."""
     found = await check.run()
     if isinstance(found, CheckResult):
         return await ending.report([found])
@@ -117,15 +115,13 @@ class _Began:
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
     async def _doubt(self, results: Sequence[CheckResult]) -> str | None:
-        """Why results say nothing: the run was late, or failed offline."""
+        """Why results say nothing."""
         if self._late is None and any(each.status is Status.DOWN for each in results):
             return await self._about.gate.why_offline(self._began)
         return self._late
 
 
 class _Ending(_Began):
-    """A run, and its report."""
-
     def skipped(self) -> Skipped | None:
         window = self._about.maintenance.window_at(self._target.name, self._about.clock.wall())
         return None if window is None else Skipped(window, self._target)
@@ -135,7 +131,7 @@ class _Ending(_Began):
         return self.skipped() or self._report(results, doubt or await self._look(results))
 
     async def counted(self, votes: Sequence[CheckResult]) -> Report | Skipped:
-        """Report votes. Each voter has said itself whether it was late, or offline."""
+        """Each voter has said itself whether it was late, or offline."""
         return self.skipped() or self._report(votes, await self._look(votes))
 
     async def _look(self, results: Sequence[CheckResult]) -> str | None:
@@ -151,8 +147,6 @@ class _Ending(_Began):
 
 
 class _Voting(_Began):
-    """A run, and our vote."""
-
     def __init__(self, target: TargetStatus, about: _About, poll: Poll) -> None:
         super().__init__(target, about)
         self._poll = poll
@@ -169,7 +163,7 @@ class _Reports(Protocol):
 
 
 class _Together:
-    """Results of all addresses. The last result makes the report."""
+    """The last result makes the report."""
 
     def __init__(self, ending: _Reports, count: int) -> None:
         self._ending = ending

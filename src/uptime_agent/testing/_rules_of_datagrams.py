@@ -12,7 +12,6 @@ from ._rules_of_streams import GARBAGE, Make, MakeAttempt, found, troubles
 from ._servers import Replies, answering, next_descriptor, port_of, refusing
 
 FLOOD = 20_000
-"""More datagrams than any check reads."""
 
 
 class DatagramConformance(KindConformance):
@@ -42,7 +41,6 @@ class DatagramConformance(KindConformance):
     async def test_it_asks_the_address_that_it_is_given(
         self, make: Make, replies: Replies, attempt: MakeAttempt
     ) -> None:
-        """A check looks no name up."""
         async with answering(replies, "127.0.0.3") as server:
             with anyio.fail_after(PATIENCE):
                 finding = await make(server.port, "name.invalid").attempt(attempt("127.0.0.3"))
@@ -53,7 +51,6 @@ class DatagramConformance(KindConformance):
     async def test_a_port_on_which_nobody_listens_is_the_targets_trouble(
         self, make: Make, attempt: MakeAttempt
     ) -> None:
-        """It is down at once."""
         at = attempt()
         with (
             anyio.fail_after(PATIENCE),
@@ -76,7 +73,6 @@ class DatagramConformance(KindConformance):
             assert next_descriptor() == before
 
     async def test_garbage_is_no_defect(self, make: Make, replies: Replies, attempt: MakeAttempt) -> None:
-        """The check passes over it, or is down."""
         for garbage in (b"", *GARBAGE):
 
             def first_garbage(data: bytes, garbage: bytes = garbage) -> Iterator[bytes]:

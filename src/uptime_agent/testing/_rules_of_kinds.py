@@ -38,7 +38,6 @@ TOML = st.recursive(
 
 
 def made(kind: Kind, url: str, options: Mapping[str, Any]) -> Check:
-    """Make a check as the configuration does."""
     read = {key: kind.options[key](value) for key, value in options.items()}
     return kind.make(url=parse_url(url, kind.schemes), **read)
 
@@ -48,7 +47,6 @@ class KindConformance:
 
     @pytest.fixture
     def kind(self) -> Kind:
-        """The kind under test."""
         msg = "a subclass says which kind it tests: see the docstring of uptime_agent.testing"
         raise NotImplementedError(msg)
 
@@ -72,7 +70,7 @@ class KindConformance:
         assert {key for each in examples for key in each} == set(kind.options)
 
     def test_a_check_is_a_value(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """Many runs share a check: it compares by its options, and cannot be changed."""
+        """Many runs share a check."""
         for options in examples:
             check = made(kind, url_of("host.example", 7), options)
             assert check == made(kind, url_of("host.example", 7), options)
@@ -98,7 +96,6 @@ class KindConformance:
         assert "hunter22" not in "".join(shown)
 
     def test_a_reader_takes_a_value_or_says_what_it_expected(self, kind: Kind) -> None:
-        """Readers raise only Unfit."""
 
         @SETTINGS
         @given(value=TOML)
@@ -110,7 +107,6 @@ class KindConformance:
         read()
 
     def test_options_that_were_read_make_a_check_or_clash(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """Any options together. A clash names a given key."""
         values = {key: [each[key] for each in examples if key in each] for key in kind.options}
         tables = st.fixed_dictionaries({}, optional={key: st.sampled_from(found) for key, found in values.items()})
 

@@ -28,14 +28,13 @@ GARBAGE = [
 
 
 def troubles(error: BaseException) -> Trouble:
-    """Judge what a check raised. A test fails if it is a defect."""
     trouble = judge(error, "peer")
     assert trouble is not None, f"a defect of the check: {error!r}"
     return trouble
 
 
 async def found(check: Check, at: Attempt) -> Finding:
-    """Make an attempt, and judge its error as the agent does."""
+    """Judge an attempt's error as the agent does."""
     try:
         finding = await check.attempt(at)
     except Exception as exc:  # noqa: BLE001 - judged on the next line
@@ -69,7 +68,6 @@ class StreamConformance(KindConformance):
         assert all(isinstance(each, (str, int, float)) for each in finding.detail.values())
 
     async def test_it_dials_the_address_that_it_is_given(self, make: Make, well: Well, attempt: MakeAttempt) -> None:
-        """A check looks no name up."""
         async with serving(well, "127.0.0.3") as server:
             finding = await make(server.port, "name.invalid").attempt(attempt("127.0.0.3"))
             assert isinstance(finding, Finding)

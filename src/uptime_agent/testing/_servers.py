@@ -17,8 +17,6 @@ Replies: TypeAlias = Callable[[bytes], Iterable[bytes]]
 
 @define(eq=False)
 class StreamServer:
-    """A TCP server that counts connections. `all_closed`: none is open."""
-
     handler: Well
     port: int = 0
     connections: int = 0
@@ -53,8 +51,6 @@ async def serving(handler: Well, host: str = "127.0.0.1") -> AsyncIterator[Strea
 
 @define(eq=False)
 class DatagramServer:
-    """A UDP server. `asked`: it got a datagram."""
-
     socket: UDPSocket
     replies: Replies
     port: int
@@ -113,7 +109,7 @@ def refusing(kind: socket.SocketKind) -> Iterator[int]:
 
 
 def next_descriptor() -> int:
-    """Return the next free descriptor: it changes if something stays open."""
+    """The next free descriptor: it changes if something stays open."""
     found = os.open(os.devnull, os.O_RDONLY)
     os.close(found)
     return found

@@ -12,10 +12,10 @@ from .spelling import spelling
 from .url import MASK, Url
 
 _SHORTEST: Final = 3
-"""Characters. Masking shorter secrets would mask half of every text."""
+"""Characters. Shorter secrets would mask half of every text."""
 
 _LONGEST_LOGGED: Final = 20_000
-"""Characters of a message or a traceback."""
+"""Characters."""
 
 _SECRET_HEADER: Final = ("auth", "cookie", "key", "pass", "secret", "sess", "token")
 

@@ -1,7 +1,7 @@
 r"""One spelling of a text, however it was quoted or escaped.
 
 Servers and drivers repeat texts in JSON, as Python writes them (\" and \u00e4), as in URLs (%2F) or HTML (&quot;), or
-in small letters. So nested escapes are read, quotes and backslashes removed, and letters made small.
+in small letters.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=?&#]*)=([^&#]*)")
-"""Pairs of a query. A key excludes question marks, or matching would take quadratic time."""
+"""A key excludes question marks, or matching would take quadratic time."""
 
 _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
 """RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are accepted."""
@@ -24,16 +24,16 @@ _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
 _PLAIN: Final = re.compile(
     r"\A(?P<scheme>[a-z]++)://(?P<host>[a-z0-9.-]++)(?::(?P<port>[0-9]{1,5}))?(?P<path>/[A-Za-z0-9/._~-]*+)?"
 )
-"""A URL without credentials, query, fragment, or anything to quote."""
+"""A URL without credentials, query, fragment, or quoting."""
 
 _AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
 _LONGEST: Final = 8_000
-"""Characters, which RFC 9110 asks every server to accept."""
+"""Characters, as RFC 9110 asks servers to accept."""
 
 _LONGEST_AUTHORITY: Final = 500
-"""Characters before the path, if not ASCII: normalizing takes long."""
+"""Characters, if not ASCII: normalizing takes long."""
 
 _LONGEST_HOST: Final = 255
 _LONGEST_SHOWN: Final = 255
@@ -94,7 +94,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def _read_plain(text: str, ports: Mapping[str, int | None]) -> Url | None:
-    """Read a usual URL in a third of the time."""
+    """Takes a third of the time."""
     found = _PLAIN.fullmatch(text)
     default = None if found is None else ports.get(found["scheme"])
     if found is None or not default:
@@ -141,7 +141,7 @@ def masked(text: str) -> str:
 
 
 def _without_userinfo(text: str) -> str:
-    """Mask too much rather than too little: a slash may stand for %2F."""
+    """Mask rather too much: a slash may stand for %2F."""
     end = text.rfind("@")
     if end <= 0:  # there is none, or nothing before it, as in "@every 10s"
         return text
@@ -157,7 +157,7 @@ def secrets_in(text: str) -> frozenset[str]:
 
 
 def is_address(host: str) -> bool:
-    """Return whether a host needs no lookup."""
+    """Whether a host needs no lookup."""
     return address_family(host) is not None
 
 
@@ -188,7 +188,7 @@ def _split(text: str) -> SplitResult:
 
 @lru_cache(maxsize=10_000)
 def host_name(text: str) -> str:
-    """Return the canonical form. Raises ValueError with what was expected."""
+    """The canonical form. Raises ValueError with what was expected."""
     return _ascii_name(text) if address_family(text) is None else str(ip_address(text))
 
 
@@ -243,7 +243,7 @@ def _spellings(values: Iterable[str | None]) -> frozenset[str]:
 
 
 def sounds_secret(key: str) -> bool:
-    """Return whether such a key's value must be hidden."""
+    """Whether such a key's value must be hidden."""
     return _SECRET_KEY.search(key) is not None
 
 

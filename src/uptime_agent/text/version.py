@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 @cache
 def our_version() -> str:
-    """Return the version, or "unknown" if not installed."""
+    """The version, or "unknown" if not installed."""
     try:
         return version("timerqueue")
     except PackageNotFoundError:

@@ -13,7 +13,7 @@ LONGEST: Final = 300
 _SHOWN_AS_IS: Final = 10.0
 _HARMLESS_SPACE: Final = " "
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""Unicode categories that move a cursor, turn text or show nothing."""
+"""Categories that move a cursor, turn text or show nothing."""
 
 
 def latency(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""TOML read strictly: mistakes have lines, and texts have bounds. Pure: on the thread that reads a file."""
+"""TOML read strictly, within bounds: mistakes have lines. Pure: any thread."""
 
 from __future__ import annotations
 

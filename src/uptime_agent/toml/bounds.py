@@ -1,7 +1,6 @@
 """Refuse keys of very many parts, and very deep brackets.
 
-The time of Python's reader is quadratic in key parts, and deep brackets exhaust its stack. It reads up to the first
-mistake; until there, these tokens are those of TOML.
+Python's reader takes quadratic time for key parts, and deep brackets exhaust its stack.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _TOKEN: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE | re.MULTILINE,
 )
-"""Tokens consume all that they look at, so matching is linear. Most lines are one token: a key and a plain value."""
+"""Matching is linear: a token takes everything it looked at. Most lines are one token."""
 
 
 def over(text: str) -> tuple[int, str] | None:
-    """Return the line, 0 for all, and name of what exceeds the bounds; or None."""
+    """The line (0: all) and name of an excess."""
     parts = depth = 0
     is_dotted = False
     for token in _TOKEN.finditer(text):

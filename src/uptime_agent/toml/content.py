@@ -12,7 +12,7 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
-    """Read at most `most` bytes and one, so that longer files show.
+    """Read at most `most` bytes and one.
 
     Raises OSError, also for pipes and devices, which might wait, and ValueError for an impossible name.
     """
@@ -24,7 +24,7 @@ def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
 
 
 def what_else(mode: int) -> str | None:
-    """Name a kind of file that cannot be read to its end; None for a regular file."""
+    """Name a file that is not regular."""
     if stat.S_ISREG(mode):
         return None
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}

@@ -1,6 +1,6 @@
 """The line of each TOML key, which tomllib does not tell.
 
-A scanner, not a parser: tomllib has accepted the text. A path leads through tables: ("check", 0, "headers", "Accept").
+A path leads through tables: ("check", 0, "headers", "Accept").
 """
 
 from __future__ import annotations
@@ -48,11 +48,10 @@ _TRUTHS: Final = {"yes": "true", "on": "true", "true": "true", "no": "false", "o
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 _LONGEST_QUOTED: Final = 80
 _LONGEST_ADVISED: Final = 500
-"""Characters of a line."""
 
 
 def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
-    """Return the line and mistake of an invalid text. Possible secrets are not repeated."""
+    """The line and mistake of an invalid text, without possible secrets."""
     message = str(error)
     place = _ERROR_PLACE.search(message)
     number = int(place[1]) if place and place[1] else text.count("\n") + 1
@@ -64,7 +63,7 @@ def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
 
 
 def long_number(text: str) -> tuple[int, str]:
-    """Return the line of a number with more digits than Python reads, and the error."""
+    """The line of a number too long for Python."""
     most = sys.get_int_max_str_digits()
     found = next((each for each in _NUMBER.finditer(text) if len(each[0].replace("_", "")) > most), None)
     line = text.count("\n", 0, found.start()) + 1 if found else 0
@@ -72,7 +71,7 @@ def long_number(text: str) -> tuple[int, str]:
 
 
 def _may_hold_a_secret(lines: list[str]) -> bool:
-    """Whether the last line may hold a secret, itself or by its table. In doubt, it may."""
+    """In doubt, it may."""
     last = lines[-1]
     table = next((at for at in range(len(lines) - 1, -1, -1) if _HEADER.fullmatch(lines[at])), 0)
     is_among_secrets = any(map(_OF_HEADERS.search, lines[table:])) or any(map(_goes_on, lines))
@@ -80,7 +79,7 @@ def _may_hold_a_secret(lines: list[str]) -> bool:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a text, or a table of headers, continues on the next line."""
+    """Whether a text, or a table of headers, continues."""
     if '"""' in line or "'''" in line:
         return True
     *_, header = None, *_HEADERS.finditer(line, 0, max(line.rfind("="), 0))
@@ -109,10 +108,7 @@ def _advice(said: str, line: str) -> str:
 
 
 class KeyLines(Mapping[Path, int]):
-    """The line, from 1, of every key and header of a valid text.
-
-    Scanned at the first use: only a text with mistakes needs it.
-    """
+    """The line, from 1, of every key and header of a valid text, scanned at first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -204,7 +200,7 @@ class _Scanner:
             index += 1
 
     def _next_item(self, end: str) -> bool:
-        """Go to the next item of a list. False: past its end."""
+        """Go to a list's next item. False: there is none."""
         self._skip()
         if self._text[self._at] == ",":
             self._at += 1
@@ -215,7 +211,6 @@ class _Scanner:
         return False
 
     def _keys(self) -> tuple[str, ...]:
-        """Read a key; by tomllib if it has dots, quotes or escapes."""
         text = self._take(_KEY)
         if _BARE_KEY.fullmatch(text):
             return (text,)
@@ -227,7 +222,7 @@ class _Scanner:
         return tuple(keys)
 
     def _resolved(self, keys: tuple[str, ...], line: int) -> Path:
-        """A table's path, through the last element of each array of tables."""
+        """A path leads through the last element of an array of tables."""
         path: Path = ()
         for key in keys:
             path = (*path, key)

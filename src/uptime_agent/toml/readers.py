@@ -1,4 +1,4 @@
-"""Readers turn TOML values into what the agent needs, or say what they expected."""
+"""Readers of TOML values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
 _LONGEST_LABEL: Final = 512
-"""Characters, the scheduler's bound."""
+"""The scheduler's bound."""
 
 
 class Unfit(Exception):
@@ -111,7 +111,7 @@ def megabytes(value: Any) -> int:
 
 
 def bounded(reader: Reader[T]) -> Reader[T | None]:
-    """Make a reader that also takes inf, which becomes None."""
+    """Make a reader that also takes inf, as None."""
 
     def read(value: Any) -> T | None:
         if isinstance(value, float) and value == math.inf:
@@ -144,7 +144,7 @@ def whole(low: int, high: int, unit: str = "") -> Reader[int]:
 
 
 def one_of(choices: Mapping[Any, T]) -> Reader[T]:
-    """Make a reader of choices, which returns their meanings."""
+    """Make a reader of choices; returns their meanings."""
 
     def read(value: Any) -> T:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value in choices:

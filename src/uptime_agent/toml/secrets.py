@@ -25,7 +25,7 @@ class Secret(str):
 def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
     """Make a reader of texts, and of references, which become a `Secret`.
 
-    A reference is { env = "NAME" } or { file = "PATH" }, relative to `folder`. A final line break does not count.
+    References are { env = "NAME" } or { file = "PATH" }, relative to `folder`. A final line break does not count.
     """
 
     def read(value: Any) -> str:
@@ -51,7 +51,7 @@ def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
 
 
 def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
-    """Return a TOML value without unset references. `over` has bounded its depth."""
+    """Drop unset references. `over` has bounded the depth."""
     match value:
         case dict():
             kept = {name: each for name, each in value.items() if not is_unset(each, environment)}
@@ -63,7 +63,7 @@ def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
 
 
 def is_unset(value: Any, environment: Mapping[str, str]) -> bool:
-    """Return whether a value refers to an unset variable."""
+    """Whether a value refers to an unset variable."""
     match value:
         case {"env": str(variable), **others} if not others:
             return variable not in environment

@@ -44,17 +44,17 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "skip_verify": ("verify", "did you mean verify = false?"),
     "follow_redirects": ("redirects", "did you mean 'redirects', which says how many?"),
 }
-"""Other programs' words for our keys: our key, and advice."""
+"""Other programs' words for our keys, and advice."""
 
 _ALERTS: Final = 'tells people over channels: add a [[channel]], and where not all are to be told, notify = ["NAME"]'
 MISSING: Final[Mapping[str, str]] = dict.fromkeys(
     ("alert", "alerts", "alerting", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
 )
-"""Other programs' words for what this agent does differently."""
+"""Other programs' words for what we do differently."""
 
 
 _MOST_COMPARED: Final = 100
-"""Keys compared to each unknown key: [limits] may have thousands."""
+"""[limits] may have thousands of keys."""
 
 _MOST_TOLD: Final = 100
 
@@ -84,7 +84,7 @@ class Problems(list[Problem]):
         self._most = most
 
     def append(self, problem: Problem) -> None:
-        """Note a problem. Raises Enough if there are `most`."""
+        """Note a problem. Raises Enough."""
         if self._most is not None and len(self) >= self._most:
             raise Enough
         super().append(problem)
@@ -93,7 +93,7 @@ class Problems(list[Problem]):
 class ConfigError(Exception):
     """A configuration cannot be used. Its text has a line per problem.
 
-    Not `is_whole`: reading stopped, so there may be more problems.
+    Not `is_whole`: reading stopped early.
     """
 
     def __init__(self, file: str, problems: Iterable[Problem], *, is_whole: bool = True) -> None:
@@ -117,19 +117,19 @@ class Section:
     _misfits: set[str] = field(factory=set)
 
     def has(self, key: str) -> bool:
-        """Return whether the key exists."""
+        """Whether the key exists."""
         return key in self.table
 
     def is_asked(self, key: str) -> bool:
-        """Return whether the key was asked for."""
+        """Whether the key was asked for."""
         return key in self._asked
 
     def is_misfit(self, key: str) -> bool:
-        """Return whether the default replaces a wrong value."""
+        """Whether the default replaces a wrong value."""
         return key in self._misfits
 
     def has_any(self, keys: Mapping[str, None]) -> bool:
-        """Return whether a key exists, and ask for all."""
+        """Whether a key exists, and ask for all."""
         self._asked.update(keys)
         return not self.table.keys().isdisjoint(keys)
 
@@ -139,9 +139,9 @@ class Section:
         return self.table.keys() <= self._asked.keys()
 
     def take(self, key: str, reader: Reader[T], default: D, meaning: str = "") -> T | D:  # noqa: ARG002 - see below
-        """Return a key's value, or the default if it is missing or wrong, which is a problem.
+        """Return a key's value, or the default if missing or wrong, which is a problem.
 
-        `meaning`: documents the key, as in docs/configuration.md.
+        `meaning` documents the key, as in docs/configuration.md.
         """
         self._asked[key] = None
         if key not in self.table:
@@ -161,7 +161,7 @@ class Section:
         return self.take(key, reader, None, meaning)
 
     def section(self, key: str, meaning: str = "") -> Section:  # noqa: ARG002 - as for `take`
-        """Enter a subtable, empty if missing or no table."""
+        """Enter a subtable, empty if it is missing."""
         self._asked[key] = None
         table = self.table.get(key, {})
         if not isinstance(table, dict):
@@ -178,7 +178,7 @@ class Section:
                 self._note(f"unknown key '{key}'{where}{suggestion(key, known)}", key)
 
     def complain(self, text: str, key: str | None = None) -> None:
-        """Note a problem of a key, or the table."""
+        """Note a problem."""
         self._note(f"{self.name}: {text}" if self.name else text, key)
 
     @property
@@ -196,7 +196,7 @@ class Section:
 
 
 def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each host in canonical form, and as written. Notes invalid and repeated hosts."""
+    """Yield hosts in canonical form, and as written. Notes invalid and repeated hosts."""
     seen: dict[str, str] = {}
     for name in names:
         key = prefix + name

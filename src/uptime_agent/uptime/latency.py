@@ -12,19 +12,19 @@ from attrs import frozen
 SHARES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 HOLDS: Final = 2.0
-"""An answer counts for this many median distances between answers; then follows a gap."""
+"""Median distances for which an answer counts; then follows a gap."""
 
 
 @frozen
 class Latency:
-    """Percentiles in seconds; empty without answers. `known`: the share of the window that they cover."""
+    """Percentiles in seconds. `known`: the share of the window that they cover."""
 
     percentiles: dict[str, float]
     known: float
 
 
 def latency_over(answers: Iterable[tuple[float, float]], now: float, window: float) -> Latency:
-    """Return the latency in the `window` seconds before `now`. An answer: (UTC seconds, seconds)."""
+    """The latency in the `window` seconds before `now`. An answer: (UTC seconds, seconds)."""
     ordered = sorted(answers)
     if not ordered:
         return Latency({}, 0.0)

@@ -1,8 +1,8 @@
 """The past of a target: stretches of time with one status each.
 
-A check is valid until the next. If that is late, the status in between is unknown, which counts for nothing.
+A check is valid until the next. If that is late, the status in between is unknown, and counts for nothing.
 
-It is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45": the first start, the seconds to each next start, the
+It is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45": the first start, the seconds to the next starts, the
 last check, and its validity.
 """
 

@@ -15,14 +15,14 @@ WINDOWS: Final = {"1 h": 3_600.0, "24 h": 86_400.0, "7 d": 604_800.0, "30 d": 2_
 
 @frozen
 class Uptime:
-    """Shares from 0 to 1. `up`: of the known time, None without any. `known`: of the window."""
+    """Shares from 0 to 1. `up`: of the known time. `known`: of the window."""
 
     up: float | None
     known: float
 
 
 def uptime_over(past: Past | None, now: float, window: float) -> Uptime:
-    """Return the uptime in the `window` seconds before `now`. Degraded counts as up."""
+    """The uptime in the `window` seconds before `now`. Degraded counts as up."""
     if past is None:
         return Uptime(None, 0.0)
     end = min(now, past.until) if now <= past.until else past.seen

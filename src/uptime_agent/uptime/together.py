@@ -12,7 +12,7 @@ from .past import Past, Span
 def together(pasts: Sequence[Past | None], at_least: int | None, now: float) -> Past | None:
     """Return a group's past until `now` (UTC seconds): down while `at_least` members are; None: all.
 
-    It is unknown while unknown members might decide. Returns None if nothing is known.
+    It is unknown while unknown members might decide.
     """
     least = len(pasts) if at_least is None else at_least
     changes = sorted((change for past in pasts if past is not None for change in _changes(past, now)), key=_instant)

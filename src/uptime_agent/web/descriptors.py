@@ -14,11 +14,11 @@ except ImportError:  # where there are no such limits
 
 MOST_CONNECTIONS: Final = 100
 _SHARE: Final = 4
-"""Requests get a quarter of the descriptors; checks need the others."""
+"""A quarter; checks need the others."""
 
 
 def most_connections() -> int:
-    """Return the most open connections, by the limit on descriptors."""
+    """The most open connections."""
     if resource is None:
         return MOST_CONNECTIONS
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,7 +1,7 @@
 """One HTTP request and its answer, within bounds.
 
-A body is read to its end: closing over unread bytes resets the connection, and the peer may not see the answer. With
-100-continue, a long body is refused unsent.
+A body is read to its end: closing over unread bytes might lose the answer. With 100-continue, long bodies are refused
+unsent.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ WITHIN: Final = 10.0
 """Seconds for a whole request."""
 
 LINGER: Final = 1.0
-"""Seconds to read on after an answer, so that the sender sees it."""
+"""Seconds to read on, so that the sender sees the answer."""
 
 LINGER_WITHOUT_PLACE: Final = 0.1
-"""The same, for a connection that gave way."""
+"""Seconds, for a connection that gave way."""
 
 AGAIN_AFTER: Final = 5
 """Seconds to wait after 503."""
 
 _PIECE: Final = 64 * 1024
 _PIECE_OF_HEAD: Final = 2 * 1024
-"""Small, as a head may exceed its bound by one piece."""
+"""A head may exceed its bound by one piece."""
 
 
 @frozen
@@ -112,7 +112,6 @@ async def _received(stream: SocketStream, most: int = _PIECE) -> bytes:
 
 
 def _lengths(request: h11.Request) -> Iterable[int]:
-    """The body's stated length, which h11 has checked."""
     return (int(value) for name, value in request.headers if name == b"content-length")
 
 
@@ -128,7 +127,7 @@ async def send_answer(stream: SocketStream, answer: Answer, *, is_head: bool = F
 
 
 async def linger(stream: SocketStream, seconds: float = LINGER) -> None:
-    """Read on for a moment: closing at once might revoke the answer."""
+    """Read on: closing at once might revoke the answer."""
     with anyio.move_on_after(seconds):
         for _ in range(MOST_READ // _PIECE):
             if not await _received(stream):

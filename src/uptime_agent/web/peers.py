@@ -5,7 +5,7 @@
     known peers               all of them
 
 Without room, an answered connection gives way, else the oldest without a request. So silent strangers keep no other
-peer out. Possibly lost requests are counted per known peer: a peer that was turned away is not called silent.
+peer out. Possibly lost requests are counted, as a peer that was turned away is not silent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from attrs import define
 
 MOST_KNOWN: Final = 10_000
-"""Peers. Beyond them, the longest silent peer becomes a stranger."""
+"""Beyond these, the longest silent peer becomes a stranger."""
 
 _OF_ONE: Final = 0.5
 _OF_STRANGERS: Final = 0.75
@@ -28,7 +28,7 @@ _OF_STRANGERS: Final = 0.75
 class Place:
     """A connection's place. `leave` is called if it must give way.
 
-    `is_heard`: its request has come, so it stays until the answer. `is_answered`: it is closing.
+    `is_heard`: its request has come, so it stays. `is_answered`: it is closing.
     """
 
     peer: str
@@ -44,13 +44,10 @@ class Peers:
         self._most = most
         self._places: dict[Place, None] = {}
         self._known: OrderedDict[str, int] = OrderedDict()
-        """How often each was turned away."""
         self._strangers = 0
-        """How often strangers were turned away."""
         self._deaf = 0
-        """How often no connection could be accepted."""
         self.lost = 0
-        """Connections that may have brought a request, but were closed or never accepted."""
+        """Connections that may have brought a request."""
 
     def __len__(self) -> int:
         return len(self._places)
@@ -77,7 +74,7 @@ class Peers:
         self._places.pop(place, None)
 
     def _crowd(self, peer: str) -> Iterable[Place] | None:
-        """The connections of which one must give way, oldest first. None: there is room."""
+        """Connections of which one must give way, oldest first."""
         same = [each for each in self._places if each.peer == peer]
         if len(same) >= self._most * _OF_ONE:
             return same
@@ -111,12 +108,12 @@ class Peers:
         self._deaf += 1
 
     def missed(self, peer: str | None) -> int:
-        """Return how many requests of a peer may be lost. None: a stranger."""
+        """Count requests of a peer that may be lost. None: a stranger."""
         return self._deaf + self._known.get(peer or "", self._strangers)
 
 
 def peer_of(address: str) -> str:
-    """Return an address's peer: for IPv6 the /64, which has one owner."""
+    """Return an address's peer. An IPv6 /64 has one owner."""
     found = ip_address(address.partition("%")[0])
     if not isinstance(found, IPv6Address):
         return str(found)

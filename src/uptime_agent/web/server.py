@@ -1,4 +1,4 @@
-"""An HTTP server: one request and answer per connection, whose errors end only that."""
+"""An HTTP server: one request per connection. Errors end only their exchange."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PAUSE: Final = 0.1
 """Seconds without accepting, when refusing failed too."""
 
 QUIET: Final = 300.0
-"""Seconds after which a trouble that returns is told again."""
+"""Seconds until a trouble is told again."""
 
 NO_ROOM: Final = send_again("too many connections are open here")
 
@@ -63,7 +63,7 @@ def listen(host: str, port: int, what: str = "requests") -> socket.socket:
 class Server:
     """A server on one port. `answer` may raise any error.
 
-    `say` is told when requests may be lost. `what`, `port`: words for messages.
+    `say` hears when requests may be lost. `what`, `port`: words for messages.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Server:
         self._what = what
         self._port = port
         self._told: dict[str, float] = {}
-        """When each trouble last came, by the monotonic clock."""
+        """Monotonic seconds of each trouble."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until cancelled."""
@@ -103,7 +103,7 @@ class Server:
                         group.start_soon(self._attend, accepted, place, scope)
 
     def _accept(self, listener: socket.socket) -> socket.socket | OSError | None:
-        """Accept a connection. Returns why not; None: it is gone already."""
+        """Returns why none can be accepted. None: it is gone."""
         try:
             connection, _ = listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
@@ -114,7 +114,6 @@ class Server:
         return connection
 
     async def _without_descriptors(self, listener: socket.socket, spare: Spare, why: OSError) -> None:
-        """Refuse a connection with the spare descriptor, or pause."""
         self._peers.deaf()
         self._tell(f"{self._what} cannot be accepted", why.strerror or str(why))
         with spare.lent() as is_there:
@@ -181,7 +180,7 @@ class Server:
 
 
 async def _opened(connection: socket.socket) -> SocketStream:
-    """Make a stream. Raises BrokenResourceError if the peer has gone."""
+    """Raises BrokenResourceError if the peer has gone."""
     try:
         return await SocketStream.from_socket(connection)
     except ValueError as exc:
@@ -189,7 +188,7 @@ async def _opened(connection: socket.socket) -> SocketStream:
 
 
 def _refuse(connection: socket.socket) -> None:
-    """Say that there is no room, without waiting. Unread bytes would reset the connection."""
+    """Unread bytes would reset the connection."""
     with connection, suppress(OSError):
         with suppress(BlockingIOError):
             connection.recv(MOST_HEAD)
