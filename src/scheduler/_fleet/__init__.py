@@ -1,12 +1,7 @@
 """Which of several schedulers on one store has which job, and how that changes.
 
-Sharded is the membership of a node that has the jobs of its shards. Queued is the membership of a node whose jobs come
-out of a queue. Both have a Node: the lease, the other nodes, and what happens when they take it for dead. Requests go
-from node to node through the store. Consequences follow from commits.
-
-Four folders below have the parts: `lease`, `shards`, `queue` and `lending`.
-
-The package knows no Memory, which asks a Membership of either kind. On the loop, except for calls of the lease.
+A Sharded node owns shards; a Queued node takes jobs out of a queue. Both have a Node: the lease, the other nodes, and
+burial.
 """
 
 from .answers import Answers

@@ -1,4 +1,4 @@
-"""All jobs of a shared store, as a node reads them when it starts: its own first."""
+"""All jobs of a shared store, a node's own first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..stores import Sharing, StoreError
 
 
 class AllRows:
-    """Jobs out of a store, in lists. After a failure the next list starts again, without jobs that were seen."""
+    """Lists of jobs. After a failure the next list starts again, without jobs already seen."""
 
     def __init__(self, sharing: Sharing, ours: Sequence[int]) -> None:
         self._load: Callable[[], Rows] = lambda: chain(sharing.load(ours), sharing.load_others(ours))

@@ -1,7 +1,6 @@
-"""Answers: what has become of runs that we have requested from other nodes.
+"""The outcomes of requested runs, from their ticks' records, whichever node wrote them.
 
-They are read from the store while a caller waits. The record of a tick gives the answer, whichever node wrote it. On
-the loop.
+They are read while a caller waits. On the loop.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ logger = getLogger(__name__)
 
 
 class Answers:
-    """The answers to one scheduler's requests. `writer` asks the store."""
-
     def __init__(self, sharing: Sharing, writer: Writer, core: Core) -> None:
         self._sharing = sharing
         self._writer = writer
@@ -31,7 +28,6 @@ class Answers:
         self._is_asking = False
 
     def look(self) -> None:
-        """Read what has become of our requests, if a caller waits."""
         if self._is_asking or not self._journal.awaited:
             return
         numbers = self._journal.asked_for()
@@ -55,7 +51,7 @@ class Answers:
 
 
 def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | None:
-    """Return the end of a requested run. None: it has not ended. `now_us`: the due instant if there is no tick."""
+    """None: the run has not ended. `now_us`: the due instant without a tick."""
     due_us = now_us if answer.due_us is None else answer.due_us
     if answer.reason is not None:
         return _missed(job_id, due_us, _reason(answer.reason))
@@ -70,7 +66,7 @@ def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | N
 
 
 def _reason(text: str | None) -> MissedReason:
-    """Return why there was no run. STOPPED if the record has no reason, or one of another version."""
+    """STOPPED: the reason is missing, or another version's."""
     return next((reason for reason in MissedReason if reason.value == text), MissedReason.STOPPED)
 
 

@@ -1,10 +1,7 @@
-"""Node: one of the schedulers that share a store, with its lease, the other nodes, and its burial.
+"""A node: one of the schedulers that share a store, with its lease and the other nodes.
 
-The lease looks around in a thread of its own (lease.py). Its findings come to the loop, where a Keeper moves shards or
-listens to a queue. A node that the others took for dead lets go of everything, and joins them again under a new
-identity (rejoining.py).
-
-On the loop; the store is asked in threads.
+The lease looks around in its own thread (lease.py). On the loop, a Keeper then moves shards or listens to a queue. A
+buried node joins again under a new identity (rejoining.py).
 """
 
 from __future__ import annotations
@@ -32,21 +29,18 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 UNSETTLED_AFTER: Final = LEASE
-"""Seconds for which a connection is broken, while the lease is renewed, before others get our shards."""
+"""Seconds without one connection, while the lease is renewed, before others get our shards."""
 
 RESIGNS_AFTER: Final = 2 * LEASE
-"""Seconds before a node lets go of the rest as if it were dead. Its notes about these jobs are not durable."""
+"""Seconds before such a node lets go of all jobs: its notes about them are not durable."""
 
 TO_SERVE: Final = ("commits", "shards", "rests", "claims")
-"""The connections without which our jobs stand still for ever. Without units, only jobs with a limit do."""
+"""Connections without which our jobs stand still for ever."""
 
 
 @frozen(eq=False, kw_only=True)
 class NodeParts:
-    """The parts of one scheduler that a node needs.
-
-    `on_news`: called in the lease's thread when others have changed rows, or the store does not answer.
-    """
+    """`on_news`: called in the lease's thread when others changed rows, or the store does not answer."""
 
     sharing: Sharing
     ours: Owned
@@ -59,30 +53,23 @@ class NodeParts:
 
 
 class Keeper(Protocol):
-    """The part of a node that takes and gives jobs. On the loop."""
+    """Takes and gives jobs. On the loop."""
 
     leaves_ticks: bool
     """Whether a due tick may be left to the job's next owner."""
 
-    def lease_is(self, *, held: bool) -> None:
-        """Note whether our lease is held."""
+    def lease_is(self, *, held: bool) -> None: ...
 
     async def follow(self, view: View, group: TaskGroup) -> float | None:
-        """Act on the view, while our lease is held. Raises StoreError.
+        """Act on the view while our lease is held. Return seconds until the next step, or None. Raises StoreError."""
 
-        Return the seconds until the next step if nothing changes. None: there is none.
-        """
-
-    def buried(self) -> None:
-        """Note that we, and no other node, have buried a node."""
+    def buried(self) -> None: ...
 
     async def lose_all(self) -> None:
-        """Stop taking and handing on: all jobs are others'."""
+        """Stop all moves."""
 
 
 class Node:
-    """One scheduler's place in its fleet."""
-
     def __init__(self, parts: NodeParts, keeper: Keeper) -> None:
         core = parts.core
         self._keeper = keeper
@@ -112,12 +99,12 @@ class Node:
         self._is_over = False
         self._view: View | None = None
         self.turn = 0
-        """The turn of the lease that asked for the view."""
+        """The lease's turn of the view."""
         self._is_settled = False
-        """Whether the others know that we have read the store, and stay. Else they give us no shard."""
+        """Whether the others know that we have read the store, and give us shards."""
         self.ways = parts.ways
         self._is_cut_off = False
-        """Whether others can do what we cannot: a connection of ours is broken."""
+        """Whether a connection of ours is broken."""
         self._is_leaving = False
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
@@ -125,18 +112,15 @@ class Node:
 
     @property
     def leaves(self) -> bool:
-        """Whether every job that can go should go: we are stopping, or cannot serve it."""
+        """Whether every job that can go should go."""
         return self._is_leaving or self._is_cut_off
 
     async def ask(self, call: Callable[[], T]) -> T:
-        """Ask the store in a thread, over connections that no commit delays. One question at a time."""
+        """Ask the store in a thread, one question at a time, not delayed by commits."""
         return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
 
     async def join(self) -> View:
-        """Claim free shards of ours, before anything is read. Return the nodes and their shards.
-
-        It is called again if the others bury us while we start: then nothing from before is ours.
-        """
+        """Claim free shards of ours. Called again if we are buried meanwhile: then nothing is ours."""
         self._view, self._trouble, self._names = None, None, {}
         self._ours.let_go()
         self.lease.begin(await self.ask(self.lease.turn))
@@ -146,11 +130,11 @@ class Node:
         return self._view
 
     def hint(self) -> None:
-        """Look around soon: another node says that something has changed. Any thread."""
+        """Look around soon. Any thread."""
         self.lease.look()
 
     def give_away(self) -> None:
-        """Give idle jobs to the others from now on: we are stopping, and the runs take long."""
+        """Give idle jobs to others: we are stopping."""
         self._is_leaving = True
         self._change.set()
 
@@ -161,10 +145,7 @@ class Node:
             self._scope.cancel()
 
     def close(self) -> None:
-        """Give all jobs to the others, and renew the lease no more. Any thread.
-
-        This comes before work that no other node waits for.
-        """
+        """Give all jobs to others at once, before slower work. Any thread."""
         self.lease.end()
         with suppress(StoreError):  # they notice when our lease has ended
             self._sharing.leave()
@@ -177,11 +158,9 @@ class Node:
         self._sharing.close()
 
     def go_on(self) -> None:
-        """Follow the view again."""
         self._change.set()
 
     async def run(self) -> None:
-        """Follow the findings of the lease, until `end`."""
         with anyio.CancelScope() as self._scope:
             async with anyio.create_task_group() as group:
                 while not self._is_over:
@@ -221,10 +200,7 @@ class Node:
         return await self._keeper.follow(view, group)
 
     def _look_at_ways(self) -> None:
-        """Give jobs to others that can serve them while we cannot, and take our part again later.
-
-        If no other node can, keep trying.
-        """
+        """Give jobs to nodes that can serve them while we cannot. If no other can, keep trying."""
         is_cut_off = self.ways.closed_for() > UNSETTLED_AFTER
         if is_cut_off != self._is_cut_off:
             self._is_cut_off = is_cut_off
@@ -237,18 +213,16 @@ class Node:
             self.lease.resign("its lease is renewed, but it cannot connect for commits or shards, and others can")
 
     def _is_trouble_ours(self) -> bool:
-        """Return whether another node has all connections, as far as is known."""
+        """Return whether another node is known to have all connections."""
         view = self._sharing.last
         living = [] if view is None else [each for each in view.peers if each.left >= 0 and each.epoch != view.me]
         return not all(peer.is_unsettled or peer.is_off for peer in living)
 
     def _is_alone(self) -> bool:
-        """Return whether no other node could have our jobs when we saw the store last."""
         view = self._sharing.last
         return view is not None and all(each.epoch == view.me for each in view.peers)
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
-        """Let go of all jobs, which others have now, and join the fleet under a new identity."""
         us = self._names.get(0 if self._view is None else self._view.me, "")
         logger.warning("this node has lost its part of the store, and joins again: %s", trouble)
         self._core.listeners.tell(AgentLost(instant_at(self._core.clock.wall()), us, str(trouble), is_us=True))
@@ -262,7 +236,6 @@ class Node:
         self._commits.reopen(opened.epoch)
 
     async def _read_again(self) -> None:
-        """Follow the others' rows, as soon as they can be read."""
         failures = 0
         while True:
             try:
@@ -276,7 +249,6 @@ class Node:
                 return None
 
     def _meet(self, view: View) -> None:
-        """Tell listeners of nodes that have come and gone."""
         names, tell = {peer.epoch: peer.name for peer in view.peers}, self._core.listeners.tell
         at = instant_at(self._core.clock.wall())
         for epoch in names.keys() - self._names.keys():
@@ -302,7 +274,6 @@ class Node:
         self._core.loop.call_soon(self._look_at_failure, error)
 
     def _look_at_failure(self, error: StoreError) -> None:
-        """Note that the last look has failed, and with it burials and claims."""
         self.ways.tried("claims", error)
         self._change.set()
         self._keeper.lease_is(held=self.lease.is_held())
@@ -324,7 +295,6 @@ class Node:
         self._change.set()
 
     def _judge_clock(self) -> None:
-        """Trust our clock, or not, after a comparison with the store's."""
         if self.lease.clock_found is not None:
             skew, is_off = self.lease.clock_found
             most, is_idle = self._sharing.max_skew, self._ours.is_idle()

@@ -1,4 +1,4 @@
-"""Other nodes, as polls deal with them: the store is asked next to its commits, and requests go both ways."""
+"""Other nodes, as polls deal with them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from .requests import Requests
 
 
 class OtherNodes:
-    """The other nodes of one scheduler.
-
-    `asker`: asks the store next to its commits, if it waits. `leave`: handles requests for jobs that are not ours.
-    """
+    """`asker`: not delayed by commits. `leave`: handles requests for jobs that are not ours."""
 
     tell_of_news = True
 
@@ -38,51 +35,42 @@ class OtherNodes:
         self._leave = leave
 
     def noting(self) -> AbstractContextManager[LocalWrites]:
-        """See Others."""
         return self._journal.noting_rows()
 
     def before_poll(self) -> None:
-        """See Others."""
         self._sharing.begun = self._requests.begun()
 
     def look(self) -> None:
-        """See Others."""
         self._answers.look()
 
     def carry_out(self, request: StoredRequest) -> bool:
-        """See Others."""
         return self._requests.carry_out(request)
 
     def leave(self, requests: list[StoredRequest]) -> None:
-        """See Others."""
         self._leave(requests)
 
     def reread(self, job_ids: Collection[str]) -> Changes:
-        """See Others."""
         return self._sharing.reread(job_ids)
 
     def close(self) -> None:
-        """See Others."""
         self.asker.close(0.0, _nothing)
 
 
 class Unheeded:
-    """Requests for jobs that stand in a queue. The node that asked fetches them; if it is gone, another node does."""
+    """Requests for queued jobs that the node that asked may not fetch."""
 
     def __init__(self) -> None:
         self._once: set[int] = set()
 
     def still(self, left: Iterable[StoredRequest]) -> list[StoredRequest]:
-        """Return the requests that were there the last time, too. They count as new after that; all others are
-        forgotten.
-        """
+        """Return the requests of the last call that are still there. They count as new again."""
         left = list(left)
         before, self._once = self._once, {each.number for each in left} - self._once
         return [each for each in left if each.number in before]
 
 
 def fetched_if_unheeded(fetch: Callable[[list[StoredRequest]], object]) -> Callable[[list[StoredRequest]], None]:
-    """Return a function that fetches requests which no node has heeded until the next poll."""
+    """Fetch requests that stay unheeded until the next poll."""
     unheeded = Unheeded()
 
     def leave(left: list[StoredRequest]) -> None:
@@ -93,8 +81,8 @@ def fetched_if_unheeded(fetch: Callable[[list[StoredRequest]], object]) -> Calla
 
 
 def leave_to_owners(requests: list[StoredRequest]) -> None:
-    """Do nothing: the owners of the jobs find the requests."""
+    """Do nothing: the jobs' owners find the requests."""
 
 
 def _nothing() -> None:
-    """Do nothing: the caller is gone."""
+    """Do nothing."""

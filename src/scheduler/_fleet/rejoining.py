@@ -1,8 +1,7 @@
-"""Rejoining: what a node does that the others took for dead.
+"""How a buried node joins again, as a new incarnation without jobs.
 
-Others have all of its jobs now, so it lets go of them: their runs are cancelled, and their ticks and states are
-forgotten. What users asked for meanwhile, rows of jobs, is kept and written later. Then the node opens the store again,
-as a new incarnation that has nothing yet. On the loop.
+Others have its jobs: it cancels their runs, and forgets their ticks and states. Rows that users wrote meanwhile are
+kept, and written later. On the loop.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from ..stores import Act, Opened, Sharing, Store, StoredJob, StoredPause, StoreE
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.1, 1.0)
-"""How long after a failure the store is opened again."""
 
 SLICE: Final = 100
 
@@ -33,18 +31,14 @@ SLICE: Final = 100
 class Owned(Protocol):
     """The ownership of a node, which it may lose as a whole."""
 
-    def let_go(self) -> None:
-        """Give up all jobs: others have taken us for dead, and have them."""
+    def let_go(self) -> None: ...
 
     def is_idle(self) -> bool:
-        """Return whether no job of the store can be planned by our clock."""
+        """Return whether our clock can plan no stored job."""
 
 
 class Rejoining:
-    """The end of one incarnation and the beginning of the next.
-
-    `hint`: called when others have changed something.
-    """
+    """`hint`: called when others have changed something."""
 
     def __init__(
         self,
@@ -68,7 +62,6 @@ class Rejoining:
         self._row_reader = rows.row_reader
 
     async def let_go(self) -> None:
-        """Give up every job that others have, too."""
         self._commits.suspend()
         await in_turn(self._writer, lambda: None)  # a commit that was under way has been answered
         self._ours.let_go()
@@ -87,7 +80,7 @@ class Rejoining:
             run.cause = Cause.LOST  # also if the run is being cancelled: its end must not be counted here
 
     def _ask_again(self, job: Job, asked: AskedRun) -> None:
-        """Leave a run that was requested here to the job's new node, unless it may have begun."""
+        """Leave a run to the job's new node, unless it may have begun."""
         if asked.number is not None:  # its request stands in the store
             return
         due_us = asked.due_us or 0
@@ -98,7 +91,7 @@ class Rejoining:
             self._core.journal.ask(job, Act.RUN, asked=asked)
 
     async def open(self) -> Opened:
-        """Open the store again, as soon as that is possible. Nothing is written before `Commits.reopen`."""
+        """Nothing is written before `Commits.reopen`."""
         failures = 0
         opened: Opened | None = None
         while True:
@@ -120,12 +113,11 @@ class Rejoining:
             self._reconciler.pause_scope(scope, None if pause is None else self._row_reader.pause(pause))
 
     async def read_again(self) -> None:
-        """Follow changes of the others' rows in the meantime."""
         with self._core.journal.noting_rows() as noted:
             await self._follow_all(noted.ids)
 
     async def _follow_all(self, noted: Collection[str]) -> None:
-        """Follow all rows. `noted`: ids of rows that are known better here."""
+        """`noted`: rows that are known better here."""
         gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
         rows = self._sharing.load_others([])
         while (chunk := await run_sync(lambda: next(rows, None), abandon_on_cancel=True)) is not None:
@@ -142,6 +134,5 @@ class Rejoining:
                 self._reconciler.change(id, None)
 
     def _is_here(self, row: StoredJob) -> bool:
-        """Return whether the job is ours now, or comes with its shard."""
         job = self._core.jobs.find(row.id)
         return self._reconciler.is_ours(row) if job is None else not job.is_elsewhere

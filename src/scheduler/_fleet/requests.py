@@ -1,13 +1,12 @@
-"""Requests: what nodes that share a store ask of each other, and what becomes of it.
+"""What nodes that share a store ask of each other.
 
-An act on a job of another node is a row, committed together with whatever else was asked for. That node finds the row
-when it polls, and carries it out once:
+An act on another node's job is a row, committed with the caller's other changes. That node finds it when it polls, and
+carries it out once:
 
-    a run          -> the request is done in the commit that marks its tick, or that records why it has no run
-    anything else  -> done in the commit that holds its changes
+    a run          -> done in the commit that marks its tick, or records why there is no run
+    anything else  -> done in the commit of its changes
 
-If the node dies before that, the row stays open, and the next owner of the job finds it. A caller that waits for the
-outcome of a run reads it from the tick's record, whichever node wrote it. On the loop.
+If it dies, the job's next owner finds the row. On the loop.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ logger = getLogger(__name__)
 Done = Callable[["RequestedRun", RunEnded | RunMissed], None]
 Answered = Callable[[str | None], None]
 AuditJob = Callable[[Job, bool, Answered], None]
-"""Mend a job if it, or a record that says that it runs, is wrong. Tell what was wrong, or None."""
+"""Mends a job or its record. Tells what was wrong, or None."""
 
 
 class RequestedRun(AskedRun):
-    """A run that another node has asked for. `done`: gets the answer."""
+    """`done` gets the answer."""
 
     __slots__ = ("_done",)
 
@@ -43,31 +42,23 @@ class RequestedRun(AskedRun):
         self._done = done
 
     def settle(self, answer: RunEnded | RunMissed) -> None:
-        """Answer the node that asked."""
         super().settle(answer)
         self._done(self, answer)
 
 
 class Requests:
-    """The requests of others for our jobs."""
-
     def __init__(self, core: Core, reconciler: Reconciler, audit_job: AuditJob) -> None:
         self._core = core
         self._journal = core.journal
         self._reconciler = reconciler
         self._audit_job = audit_job
         self._begun = WeakValueDictionary[int, RequestedRun]()
-        """Requested runs that their jobs know of. A job that goes to another node forgets them."""
         self._audited = set[int]()
-        """Requests for audits that go on."""
         self._carried_out = set[int]()
-        """Requests that were carried out since the last poll: its answer may be older than that."""
+        """Since the last poll, whose answer may be older."""
 
     def give_way(self, row: StoredJob, on_conflict: str) -> DuplicateJob | None:
-        """Replace a job of ours by the job of its id that another node added first, at the same moment.
-
-        Return the error for callers that wait for a flush.
-        """
+        """Replace our job by another node's earlier one. Return the error for a flush."""
         job = self._core.jobs.find(row.id)
         if job is None:
             return None
@@ -82,12 +73,12 @@ class Requests:
         return error
 
     def begun(self) -> list[int]:
-        """Return the requests that are being carried out. The poll that follows need not tell of them again."""
+        """Return what the next poll may leave out."""
         self._carried_out.clear()
         return [*self._begun, *self._audited, *self._journal.doing()]
 
     def carry_out(self, request: StoredRequest) -> bool:
-        """Carry out a request, unless it is being done. False: another node has the job."""
+        """False: another node has the job."""
         job = self._core.jobs.find(request.job_id)
         if job is None or job.task is None or self._core.runs.is_stopping:
             return True
@@ -148,7 +139,7 @@ class Requests:
         self._audit_job(job, request.at_us is not None, answered)
 
     def _run_done(self, asked: RequestedRun, answer: RunEnded | RunMissed) -> None:
-        """Note what has become of a run. If our stop prevented it, the next owner of the job starts it."""
+        """If our stop prevented the run, the job's next owner starts it."""
         job, number = self._core.jobs.find(asked.job_id), asked.number or 0
         reason = answer.reason if isinstance(answer, RunMissed) else None
         if job is None or reason is MissedReason.STOPPED:

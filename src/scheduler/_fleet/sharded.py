@@ -1,11 +1,9 @@
-"""Sharded: each node that shares a store has the jobs of its shards, and knows all others.
-
-Jobs of its own shards stand in its heap; the others do nothing here. A view of the lease asks for one of these:
+"""The membership of a node that owns shards. It knows all jobs, and plans those of its shards.
 
     a shard is ours, and not here yet  -> read its jobs: due ticks are planned, and runs of a dead node are crashes
-    a shard of ours is another's       -> once none of its jobs runs, and all of them is durable: hand it on
+    a shard of ours is another's       -> once none of its jobs runs, and all is durable: hand it on
 
-The owner of a shard follows from the present nodes, so all agree without a message. On the loop.
+All nodes derive the same owners from the present nodes. On the loop.
 """
 
 from __future__ import annotations
@@ -21,8 +19,6 @@ from .shards import Handoff, Moves, Takeover
 
 
 class Sharded:
-    """The membership of a node that has the jobs of its shards."""
-
     is_patient = True
     reads_beside = True
     leaves_ticks = True
@@ -38,41 +34,35 @@ class Sharded:
         self._handoff = Handoff(parts.sharing, moves, parts.core, lambda: self.node.lease.turns)
 
     async def join(self) -> None:
-        """Claim free shards of ours, and take all shards that are ours."""
         view = await self.node.join()
         self._shares.take(view.ours())
 
     def rows(self) -> Rows:
-        """See Membership."""
         return AllRows(self._sharing, self._shares.all())
 
     def cut_off(self) -> list[StoredTick]:
-        """Return the ticks of our shards that were RUNNING when their node died."""
+        """Return our shards' RUNNING ticks of dead nodes."""
         shards = self._shares.all()
         return self._takeover.of_the_gone(self._sharing.running(shards), shards)
 
     def owed(self) -> list[StoredTick]:
-        """Return the ticks of our shards that will be tried again."""
         return self._sharing.owed(self._shares.all())
 
     def begin(self, group: TaskGroup) -> None:
-        """Take shards that come and hand on others from now on."""
         group.start_soon(self.node.run, name="scheduler shards")
 
     def hint(self) -> None:
-        """Let the lease ask whether there is news. Any thread."""
+        """Any thread."""
         self.node.hint()
 
     def give_away(self) -> None:
-        """See Membership."""
         self.node.give_away()
 
     def end(self) -> None:
-        """Move no shard any more."""
         self.node.end()
 
     def close(self) -> None:
-        """Give all our shards to the others. Any thread."""
+        """Any thread."""
         self.node.close()
 
     def abandon(self) -> None:
@@ -80,19 +70,17 @@ class Sharded:
         self.node.let_go()
 
     def queue_statistics(self) -> DispatchStatistics | None:
-        """Return None: there is no queue."""
         return None
 
     # -- what the node asks for ----------------------------------------------------------------------------------------
 
     def lease_is(self, *, held: bool) -> None:
-        """Do nothing: each run checks the lease itself."""
+        """Do nothing: each run checks the lease."""
 
     def buried(self) -> None:
-        """Do nothing: their jobs come here, and to others, with their shards."""
+        """Do nothing: jobs come with their shards."""
 
     async def follow(self, view: View, group: TaskGroup) -> float | None:
-        """Take up shards that are ours, and hand on those of others."""
         takeover, handoff, owners = self._takeover, self._handoff, Rightful(view)
         await takeover.close_left(view)
         handoff.seen(self.node.turn)
@@ -110,6 +98,5 @@ class Sharded:
         return await handoff.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
 
     async def lose_all(self) -> None:
-        """Stop taking and handing on shards."""
         await self._takeover.let_go()
         self._handoff.let_go()

@@ -1,19 +1,14 @@
-"""The lease: by it the other nodes leave us our part of a shared store. It lives in a thread of its own.
+"""While the lease is renewed, the other nodes leave us our part of a shared store.
 
-Every second or so, and by hint, the thread asks the store, in this order:
+Every second or so, and by hint, its thread asks the store, in this order:
 
     renew, and look around       -> we have been buried: nothing starts any more, and `lost` is called
     another lease has ended      -> bury its node, and give its shards to their rightful nodes
     a shard of ours is free      -> claim it
 
-It hands what it has seen to the loop, which takes up our jobs and hands on the others. If a session has ended
-(hearing.py), the thread buries first, and looks around then, unless its own lease is due soon. It sleeps no longer than
-until the next lease of another node ends. A loop that stands still runs no jobs. So its lease is not renewed, and
-others get its jobs.
-
-We rely on less than the lease: it counts from the moment of the request, and ends a little earlier. Its clock goes on
-while the machine sleeps. Each beginning of a run checks `is_sure`. So a process that was stopped in between, or whose
-connections broke, begins no job that another node may have.
+A loop that stands still runs no jobs, so its lease is not renewed. We rely on less than the lease: it counts from the
+request, ends early, and goes on while the machine sleeps. Each run checks `is_sure`, so a stopped process begins no job
+of another node.
 """
 
 from __future__ import annotations
@@ -33,28 +28,26 @@ from .peer_watch import PeerWatch
 logger = getLogger(__name__)
 
 EVERY: Final = LEASE / 2.4
-"""Seconds between renewals: a second renewal comes before we stop relying on the lease."""
+"""Seconds between renewals: two, before we stop relying on the lease."""
 
 MARGIN: Final = LEASE / 6
-"""Seconds before the end of the lease when we stop relying on it."""
+"""Seconds before its end."""
 
 AGAIN: Final = 0.1
-"""Seconds before a failed renewal is tried again."""
+"""Seconds before a failed renewal is repeated."""
 
 BEHIND: Final = 0.005
-"""Seconds from the end of another node's lease to the look at it."""
+"""Seconds after the end of another lease."""
 
 MOVES: Final = 0.01
-"""Seconds between checks whether a busy loop moves again."""
+"""Seconds between checks whether a busy loop moves."""
 
 LAST_TURN: Final = 1.0
 
 
 class Lease:
-    """Our lease. Its thread makes the four calls.
-
-    `seen` gets the findings of a turn and its number. `lost`: we have been buried. `failed`: the store did not answer.
-    `buried`: we, and no other node, have buried a node.
+    """`seen`: a turn's findings, and its number. `lost`: we were buried. `failed`: the store did not answer. `buried`:
+    we buried a node.
     """
 
     def __init__(
@@ -76,19 +69,15 @@ class Lease:
         self._failed = failed
         self._buried = buried
         self.turns = 0
-        """How many turns have begun."""
         self.clock_found: tuple[Skew, bool] | None = None
-        """The skew of our clock at the last look, and whether it is too large.
-
-        Then others should have our shards. One value, which the loop may read at any moment of a turn.
-        """
+        """Our clock's skew, and whether it is too large. One value, for the loop."""
         self._skew: Skew | None = None
         self._verdict = ClockVerdict()
         self._clock = clock
         self._trouble = ""
         self._dead: list[int] = []
         self.was_busy = False
-        """Whether the last turn could not bury or claim, because other calls of ours had the connection."""
+        """Whether other calls had the connection, so nothing was buried or claimed."""
         self._is_over = False
         self._resigns: str | None = None
         self._hint = lease_guard.hint
@@ -96,43 +85,42 @@ class Lease:
         self._thread: Thread | None = None
 
     def is_held(self) -> bool:
-        """Return whether no other node can have our jobs, as far as we know. Any thread."""
+        """Any thread."""
         return self._lease_guard.is_held()
 
     def is_sure(self) -> bool:
-        """Return whether this was confirmed after the last doubt: our jobs may begin. Any thread."""
+        """Any thread."""
         return self._lease_guard.is_sure()
 
     def begin(self, wait: float) -> None:
-        """Take turns from now on, as long as the loop of this thread moves. The next turn comes in `wait` seconds."""
+        """Take turns while this thread's loop moves, first in `wait` seconds."""
         self._is_over, self._resigns = False, None
         self._peer_watch.begin()
         self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Let the lease run out."""
         self._is_over = True
         self._hint.set()
         self._peer_watch.end()
 
     def join(self) -> None:
-        """Return when the threads have ended, or after a second or two."""
+        """Wait for the threads, a second or two at most."""
         if self._thread is not None:
             self._thread.join(LAST_TURN)
         self._peer_watch.join(LAST_TURN)
 
     def look(self) -> None:
-        """Look around soon. Any thread."""
+        """Any thread."""
         self._hint.set()
 
     def resign(self, why: str) -> None:
-        """Renew the lease no more, and call `lost`, so that the others bury us. Any thread."""
+        """Let the others bury us. Any thread."""
         self._resigns = why
         self._hint.set()
 
     def turn(self) -> float:
-        """Renew the lease, and bury and claim. Return the seconds until the next turn. Raises StoreError."""
+        """Return the seconds until the next turn. Raises StoreError."""
         if self._resigns is not None:
             raise StoreTakenOver(self._resigns)
         self.turns += 1
@@ -152,10 +140,8 @@ class Lease:
         return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
 
     def _acted_on(self, view: View, heard: Collection[int]) -> View:
-        """Bury dead nodes, or claim free shards that are ours by right.
-
-        Another call of ours may have the connection, or another node a lock. Then the next turn tries again: only the
-        lease itself is worth a wait.
+        """Bury and claim. If the connection or a lock is taken, the next turn tries again: only the lease is worth a
+        wait.
         """
         dead = [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]
         epochs = [peer.epoch for peer in dead]
@@ -179,7 +165,7 @@ class Lease:
         return view
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
-        """Look around, and renew the lease unless that was done just now: a renewal is a write of the store."""
+        """A renewal is a write of the store, so renew only if that is due."""
         doubts = self._lease_guard.doubts
         is_due = self._due() <= EVERY / 2 or must_renew
         told = None if self._skew is None else self._skew.told
@@ -195,11 +181,9 @@ class Lease:
         return view, self._skew
 
     def _due(self) -> float:
-        """Return the seconds until the next renewal."""
         return self._lease_guard.until - (LEASE - MARGIN) + EVERY - self._now()
 
     def _judge_clock(self, skew: Skew, view: View) -> bool:
-        """Judge our clock. Return whether the verdict has changed."""
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
         is_changed = self._verdict.judge(skew, others, self._sharing.max_skew)
         self.clock_found = skew, self._verdict.is_off
@@ -243,6 +227,5 @@ class Lease:
 
 
 def _free(view: View) -> list[int]:
-    """Return the free shards that are ours by right."""
     owners = Rightful(view)
     return [shard for shard, owner in view.shards() if not owner and owners[shard] == view.me]

@@ -1,8 +1,7 @@
-"""LeaseGuard: until when we rely on our lease. A run asks before it begins. A call that cannot reach the store doubts.
+"""Until when we rely on our lease. A run asks before it begins.
 
-The lease continues for a while after the last answer of the store. Meanwhile the others may bury us, because they hear
-the end of our session at once. What ends a session ends other connections, too. So a call that finds its connection
-broken doubts, and nothing begins before the store has answered again. Runs go on as long as the lease does.
+Others hear the end of our session at once, and may bury us before the lease ends. So a call whose connection broke
+doubts, and nothing begins before the store has answered. Present runs go on.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from ...stores import StoreError, StoreTakenOver
 
 
 class LeaseGuard:
-    """Our belief that no other node has our jobs. `now`: seconds that count while the machine sleeps too. Any thread.
+    """Our belief that no other node has our jobs. Any thread.
 
-    `until`: the end of the belief, by that clock. `hint`: set when the store should be asked soon. `doubts`: how often
-    there was a reason to ask.
+    `now`: seconds that count while the machine sleeps, too. `until`: the belief's end, by that clock. `hint`: ask the
+    store soon.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -26,26 +25,24 @@ class LeaseGuard:
         self.hint = Event()
         self.doubts = 0
         self.heard_since: float | None = None
-        """Since when the store has answered each look. None: it did not answer the last one."""
+        """Since when the store answers each look."""
         self._dispelled = 0
 
     def is_held(self) -> bool:
-        """Return whether no other node can have our jobs, as far as we know."""
         return self.now() < self.until
 
     def is_sure(self) -> bool:
-        """Return whether the belief was confirmed after the last doubt: our jobs may begin."""
+        """Return whether our jobs may begin: the last doubt is dispelled."""
         return self._dispelled == self.doubts and self.now() < self.until
 
     def doubt(self, error: StoreError) -> None:
-        """Begin nothing before the store has been asked: it did not answer, or says that we have been buried."""
         self.doubts += 1
         if isinstance(error, StoreTakenOver):
             self.until = 0.0
         self.hint.set()
 
     def dispel(self, doubts: int) -> None:
-        """Note that the store has confirmed us. `doubts`: the number of doubts when it was asked."""
+        """`doubts`: their number when the store was asked."""
         self._dispelled = doubts
         if self.heard_since is None:
             self.heard_since = self.now()

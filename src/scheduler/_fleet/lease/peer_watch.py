@@ -1,11 +1,8 @@
-"""PeerWatch: a node waits for the session of its neighbour to end, so that a death is known at once.
+"""A node waits for the end of its neighbour's session: a death is known at once.
 
-The nodes that share a store stand in a ring, by their epochs, and each waits for the next one. So each death has one
-neighbour who hears it. If that neighbour has died too, it is heard as soon as the first is buried. The end of a session
-is a hint: the store looks again before it buries a node. A node that has only lost its session loses its incarnation,
-and no tick.
-
-Without sessions (behind a pooler) nothing is heard, and leases end after their time. In a thread of its own.
+Nodes stand in a ring by epoch. The end of a session is a hint: the store looks again before a burial. A node that only
+lost its session loses its incarnation, and no tick. Without sessions (behind a pooler) leases end after their time. In
+its own thread.
 """
 
 from __future__ import annotations
@@ -20,19 +17,16 @@ from ...stores import Sharing, StoreError, View
 logger = getLogger(__name__)
 
 DEAF: Final = 2.0
-"""Seconds between attempts to hear, after a failure."""
+"""Seconds between attempts, after a failure."""
 
 TURN: Final = 0.02
-"""Seconds from the end of a session until it is told.
+"""Seconds from a session's end until it is told.
 
-A healthy node whose connections broke learns it at about the same time. Until then it begins ticks that have just
-become durable.
+Until a healthy node learns that itself, it begins durable ticks.
 """
 
 
 class PeerWatch:
-    """The hearing of one node. `hint`: set when a session has ended."""
-
     def __init__(self, sharing: Sharing, hint: Event) -> None:
         self._sharing = sharing
         self._hint = hint
@@ -43,30 +37,27 @@ class PeerWatch:
         self._thread: Thread | None = None
 
     def begin(self) -> None:
-        """Wait for neighbours from now on."""
         self._neighbour, self._is_over = None, False
 
     def end(self) -> None:
-        """Stop waiting. The thread ends within some tenths of a second."""
+        """The thread ends within some tenths of a second."""
         self._is_over = True
         self._change.set()
 
     def join(self, seconds: float) -> None:
-        """Return when the thread has ended, or after `seconds`."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def heard(self) -> Collection[int]:
-        """Return the epochs whose sessions have ended since the last call, and those from `again`."""
+        """Return the epochs of sessions that have ended since the last call."""
         heard, self._heard = self._heard, set()
         return heard
 
     def again(self, heard: Collection[int]) -> None:
-        """Return these epochs at the next call of `heard`, too: they could not be buried yet."""
+        """Let `heard` return these epochs again: they are not buried yet."""
         self._heard.update(heard)
 
     def follow(self, view: View) -> None:
-        """Wait for the present neighbour from now on."""
         neighbour = _neighbour(view)
         if neighbour == self._neighbour or self._is_over:
             return
@@ -95,6 +86,5 @@ class PeerWatch:
 
 
 def _neighbour(view: View) -> int | None:
-    """Return the next node in the ring that can be heard. None: there is no other."""
     ring = sorted(peer.epoch for peer in view.peers if peer.is_heard and peer.epoch != view.me)
     return next((epoch for epoch in ring if epoch > view.me), ring[0] if ring else None)

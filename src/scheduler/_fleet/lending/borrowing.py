@@ -1,4 +1,4 @@
-"""Borrowing: units of the fleet's limits, as the life of a scheduler needs them."""
+"""Borrowing units of the fleet's limits."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import Protocol
 
 
 class Borrowing(Protocol):
-    """The borrowing of units, from its beginning to its end. `sizes`: of the fleet's limits, by name."""
-
     sizes: dict[str, int]
 
     def begin(self) -> None:
-        """Borrow from now on: the store is open."""
+        """Borrow: the store is open."""
 
     def resize(self, sizes: Mapping[str, int]) -> None:
-        """Tell the others the new sizes of limits of the fleet."""
+        """Tell the others."""
 
     def leave(self) -> None:
-        """Give everything back, when nothing runs any more. Any thread."""
+        """Give everything back, at the end. Any thread."""
 
 
 class NoUnits:
-    """The borrowing of a scheduler without limits of the fleet."""
+    """For a scheduler without limits of the fleet."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
@@ -31,7 +29,7 @@ class NoUnits:
         """Do nothing."""
 
     def resize(self, sizes: Mapping[str, int]) -> None:
-        """Do nothing: there are none."""
+        """Do nothing."""
 
     def leave(self) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""Wishes: the work that waits in lines here, as the store learns of it. Pure."""
+"""Wishes: waiting work, as the store learns of it. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from timerqueue import Needs
 from ...stores import Wish
 
 Line = tuple[Needs, list[float], int]
-"""Work that waits with the same needs: the ranks of the first, and the number of all."""
+"""Waiting work with the same needs: the first ranks, and the number of all."""
 
 
 def wishes_of(
     lines: Iterable[Line], idle: Mapping[str, int], is_lent: Callable[[str], bool]
 ) -> dict[str, list[tuple[float, int]]]:
-    """Return how many units, of which rank, work waits for at each lent limit, best first. Pure.
+    """Return units by rank, best first, that work waits for at each lent limit.
 
-    Work that needs several limits wishes for them one after another, in the same order everywhere: members of families
-    first. So two nodes never hold units that each other waits for.
+    Its limits come in the same order everywhere, so two nodes never wait for each other's units.
     """
     works: list[tuple[float, Needs, int]] = []
     for needs, ranks, count in lines:
@@ -42,7 +41,6 @@ def wishes_of(
 
 
 def bounded(wishes: Iterable[Wish], size: int) -> tuple[Wish, ...]:
-    """Return the first wishes, up to the size of one limit."""
     found: list[Wish] = []
     for wish in wishes:
         if size <= 0:

@@ -1,4 +1,4 @@
-"""New sizes of limits, while nodes live that share them."""
+"""New sizes of limits that live nodes share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .sizes import Sizes
 
 
 def resize(core: Core, units: Borrowing, rests: Rests, limit: float | None, sizes: Sizes) -> None:
-    """Change sizes of limits here, and tell the other nodes the sizes of the fleet's limits. Any thread.
+    """Change limits here and, of the fleet's, elsewhere. Any thread.
 
-    Raises InvalidJob if these sizes would make a limit the fleet's, or a rate, or end that.
+    Raises InvalidJob if a limit would become the fleet's, or a rate, or cease to be.
     """
     _check_same_fleet(sizes, units.sizes)
     _check_same_pace(sizes, rests.seconds)

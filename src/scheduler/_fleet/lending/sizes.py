@@ -1,4 +1,4 @@
-"""Sizes of limits as users give them: a number at a time, or in a window. For this node, or for the fleet."""
+"""Sizes of limits as users give them: at a time or in a window, for this node or the fleet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..._values import InvalidJob
 from ...stores import MOST_UNITS
 
 LONGEST_NAME: Final = 512
-"""The most characters in the name of a limit of the fleet."""
+"""Characters."""
 
 SHORTEST_WINDOW: Final = 0.001
 LONGEST_WINDOW: Final = 7 * 86_400.0
@@ -24,7 +24,7 @@ LONGEST_WINDOW: Final = 7 * 86_400.0
 
 @frozen
 class Rate:
-    """The size of a limit on the pace: at most `units` begin in any window of `seconds`. Made by `rate`."""
+    """A limit on the pace: at most `units` begin in any window of `seconds`. Made by `rate`."""
 
     units: int
     seconds: float
@@ -35,9 +35,9 @@ class Rate:
 
 @frozen
 class Fleet:
-    """The size of a limit that all nodes of a store have together. Made by `fleet`.
+    """A limit that all nodes of a store share. Made by `fleet`.
 
-    `seconds`: the window of a rate. 0: the limit counts units at a time.
+    `seconds`: the window of a rate. 0: units at a time.
     """
 
     units: int
@@ -49,7 +49,7 @@ class Fleet:
 
 @frozen(kw_only=True)
 class Sizes:
-    """Limits by their names. `of_fleet`: limits of the fleet. `windows`: windows of rates, in seconds."""
+    """`windows`: of rates, in seconds."""
 
     units: Mapping[str, float] | None
     of_fleet: Mapping[str, int] = field(factory=dict)
@@ -57,10 +57,10 @@ class Sizes:
 
 
 def rate(units: int, window: timedelta | float | str) -> Rate:
-    """Return the size of a limit on the pace, for `limits`: at most `units` begin in any such window.
+    """Limit the pace, for `limits`: at most `units` begin in any such window.
 
-    A unit that work needs is used from before it begins until a window after that, whether it still runs or not. Raises
-    InvalidJob for anything but 1 to 10,000, and for a window that is not between a millisecond and a week.
+    Work uses its unit from its beginning until a window later, even if it ends sooner. Raises InvalidJob unless `units`
+    is 1 to 10,000, and `window` a millisecond to a week.
     """
     seconds = seconds_of("the window of rate()", window)
     if count_of("the units of rate()", units) > MOST_UNITS:
@@ -73,9 +73,9 @@ def rate(units: int, window: timedelta | float | str) -> Rate:
 
 
 def fleet(units: int | Rate) -> Fleet:
-    """Return the size of a limit that all nodes of a store share, for `limits`: a number, or a rate.
+    """Share a limit among all nodes of a store, for `limits`: a number, or a rate.
 
-    A family, "host:*", has that size for each of its names. Raises InvalidJob for anything but 1 to 10,000.
+    A family, "host:*", has that size for each of its names. Raises InvalidJob unless `units` is 1 to 10,000.
     """
     if isinstance(units, Rate):
         return Fleet(units.units, units.seconds)
@@ -86,10 +86,7 @@ def fleet(units: int | Rate) -> Fleet:
 
 
 def sizes_of(limits: Mapping[str, float | Fleet | Rate] | None) -> Sizes:
-    """Return the sizes of all limits. Raises InvalidJob for a size that makes no sense.
-
-    It also refuses a name of a limit of the fleet that a store could confuse with another.
-    """
+    """Raises InvalidJob for a wrong size, or a name that a store could confuse."""
     if not isinstance(limits, Mapping):
         return Sizes(units=limits_of(limits))
     made = {name: size for name, size in limits.items() if isinstance(size, (Fleet, Rate))}
@@ -106,7 +103,6 @@ def sizes_of(limits: Mapping[str, float | Fleet | Rate] | None) -> Sizes:
 
 
 def _check_name(name: str) -> None:
-    """Raise InvalidJob for a name that a store could take for another one, or that it could not hold."""
     if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
         msg = f"a limit of the fleet has a name of 1 to {LONGEST_NAME} printable characters, not {shown(name)}"
         raise InvalidJob(msg)

@@ -1,14 +1,12 @@
-"""Units of the fleet's limits: which are lent to us, and which work waits for more of them.
+"""Units of the fleet's limits: which are lent to us, and which work waits for more.
 
-The pool asks here how many units may be in use. When work is refused, more are requested; idle ones go back.
-
-    work was refused                 -> a round sends what waits here, and since when; free units come to us
-    another node has waited longer   -> we owe it units: once their runs have ended they are used no more, and go back
+    work was refused                 -> a round sends what waits here, and since when
+    another node has waited longer   -> we owe it units: they go back once their runs have ended
     units have been idle for a while -> they go back
     our lease is not sure            -> nothing begins with units, and runs that use units are cancelled
 
-From the sending of a round until its answer, no more units may be in use than at its sending. The round gives back idle
-units, even if its answer is lost. On the loop; a writer asks the store in a thread of its own.
+Until a round is answered no more units may be in use than at its sending: a lost answer still gives idle units back. On
+the loop; a writer asks the store in its own thread.
 """
 
 from __future__ import annotations
@@ -33,26 +31,22 @@ from .demand import bounded, wishes_of
 logger = getLogger(__name__)
 
 LOOK: Final = 0.1
-"""Seconds between looks at idle units and waiting work, while there is anything."""
+"""Seconds between looks, if any work waits or units are idle."""
 
 SOON: Final = 0.01
-"""The least seconds between rounds, and the seconds between looks while we owe units."""
+"""Seconds between rounds at least, and between looks while we owe units."""
 
 REPEAT: Final = 0.4
-"""Seconds before unchanged wishes are sent again, because the others forget them."""
+"""Seconds after which wishes are repeated: the others forget them."""
 
 EVERY: Final = 1.0
-"""Seconds before a node that has units looks who waits for them, without a hint."""
+"""Seconds between looks who waits for our units, without hints."""
 
 MOST: Final = 100
-"""The most waiting tasks of a line that are told apart in wishes."""
 
 
 class Units:
-    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too.
-
-    `tried`: gets the error of each round, or None.
-    """
+    """`tried`: gets each round's error, or None."""
 
     def __init__(
         self,
@@ -81,10 +75,8 @@ class Units:
         self._is_lost = False
         self._is_hinted = False
         self._is_wanted = False
-        """Whether work was refused since the last look."""
         self._trouble = ""
         self._said: dict[str, int] = {}
-        """Sizes that differ from ours, as they were logged last."""
         self._sent_at = 0.0  # long ago, because a wish may come before the first round
         self._timer: Timer | None = None
         self._next = inf
@@ -93,13 +85,11 @@ class Units:
         lending.hear(partial(core.loop.call_soon, self._hear))
 
     def begin(self) -> None:
-        """Borrow from now on: the store is open."""
         self._has_begun = True
         self._declare()
         self._arm(self._core.monotonic())
 
     def resize(self, sizes: Mapping[str, int]) -> None:
-        """Tell the others the new sizes of limits of the fleet."""
         self.sizes.update(sizes)
         for name, account in self._accounts.items():
             account.size, account.window = self._size_of(name), self._rests.seconds_of(name)
@@ -108,7 +98,7 @@ class Units:
         self._arm(self._core.monotonic())
 
     def leave(self) -> None:
-        """Give everything back, when nothing runs any more. Any thread."""
+        """Any thread."""
         self._has_begun = False
         if self._writer.close(LOOK, self._lending.give_back):
             with suppress(StoreError):
@@ -117,28 +107,24 @@ class Units:
     # -- what the pool asks --------------------------------------------------------------------------------------------
 
     def usable(self, name: str) -> int:
-        """Return how many units of that limit may be in use here now."""
         account = self._accounts.get(name)
         if account is None or self._epoch != self._lending.epoch or not self._holds_lease():
             return 0
         return account.usable()
 
     def refused(self, name: str) -> None:
-        """Note that work wants more units of that limit."""
         if name not in self._accounts:
             self._accounts[name] = Allotment(self._size_of(name), self._rests.seconds_of(name))
         self._is_wanted = True
         self._arm(self._sent_at + SOON)
 
     def _rested(self) -> None:
-        """Look for owed units that may be idle now."""
         if any(account.owed for account in self._accounts.values()):
             self._arm(self._sent_at + SOON)
 
     # -- looks ---------------------------------------------------------------------------------------------------------
 
     def _arm(self, at: float) -> None:
-        """Look at that time, or before it."""
         if self._is_asking or not self._has_begun or at >= self._next:
             return
         if self._timer is not None:
@@ -181,7 +167,7 @@ class Units:
             self._arm(now + LOOK)
 
     def _cut_off(self) -> None:
-        """Stop using units: the others may take us for dead, and lend our units to another node."""
+        """Stop using units: the others may take us for dead, and lend them elsewhere."""
         if not self._is_lost:
             self._is_lost = True
             logger.warning("nothing begins that needs units of the fleet's limits, until our lease is renewed")
@@ -190,12 +176,11 @@ class Units:
                 run.terminate(Cause.LEASE)
 
     def _uses_units(self, run: Run) -> bool:
-        """Return whether a run may go on only with our units. It needs units of a rate only when it begins."""
+        """A run needs units of a rate only at its beginning."""
         names = {name for needs in run.all_needs() for name, _ in needs}
         return any(self._pool.is_lent(name) and not self._rests.seconds_of(name) for name in names)
 
     def _asks(self, now: float) -> dict[str, Ask]:
-        """Return what a round must send, by limit."""
         wishes = self._wishes()
         is_hinted, self._is_hinted = self._is_hinted, False
         asked: dict[str, Ask] = {}
@@ -222,7 +207,6 @@ class Units:
         return asked
 
     def _wishes(self) -> dict[str, tuple[Wish, ...]]:
-        """Return what waits here, by limit."""
         us = self._core.timeline.us
         idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
         wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
@@ -272,7 +256,6 @@ class Units:
         self._arm_next(now)
 
     def _failed(self, error: Exception | None) -> None:
-        """Ask again. Until then only the units that were in use at the sending of the round may be used."""
         self._is_to_declare = True
         for account in self._accounts.values():
             account.wishes = ()
@@ -283,7 +266,6 @@ class Units:
             logger.log(20 if isinstance(error, StoreTakenOver) else 30, "units cannot be borrowed: %s", error)
 
     def _compare(self, name: str, ours: int, size: int) -> None:
-        """Log it if other nodes give a limit another size."""
         if size == ours:
             if self._said.pop(name, None) is not None:
                 logger.info("limit %r has %d units, as all agents say now", name, size)

@@ -1,10 +1,7 @@
-"""Jobs whose next starts stand in a queue outside of every node: how they come here, and how they go.
+"""Jobs whose next starts stand in a queue outside of every node.
 
-Dispatch takes executions out of the queue, with their jobs, and puts the next ones. QueueAudit checks that each job has
-its execution there, as QueueVisit does from outside. Held knows which jobs are here.
-
-The package knows no store but its executions. It calls the store and the queue through lines that it is given. In each
-line one call follows another, in a thread of its own. Everything else lives on the loop's thread.
+Dispatch takes executions with their jobs, and puts the next ones. QueueAudit and, from outside, QueueVisit compare
+queue and store. Each of these is called through a line, with its own thread.
 """
 
 from .audit import QueueAudit

@@ -1,11 +1,7 @@
-"""The audit of a queue against its store: each job that should start has one execution in the queue.
+"""A node's audit of a queue against its store: each job that should start has one execution in the queue.
 
-    the store   jobs without a live execution, or with one that contradicts their rows: its server has lost it, or a
-                node has died with it
-    the queue   executions that are missing, that come too late because the queue's clock was set back, or that never
-                come: their node was not heard of for longer than its time to run
-
-Missing executions are put again. An execution that then stands there twice runs once, because its row says which.
+Executions that are missing, contradict their rows, or would come late or never are put again. If one stands there
+twice, it runs once: its row says which.
 """
 
 from __future__ import annotations
@@ -31,17 +27,17 @@ from .routing import Wheres
 logger = getLogger(__name__)
 
 EVERY: Final = 300.0
-"""Seconds from one audit to the next."""
+"""Seconds."""
 
 SETTLED: Final = 2_000_000
-"""Microseconds after which no node will put an execution that is still pending."""
+"""Microseconds after which no node will put a pending execution."""
 
 PAGE: Final = 1_000
 FOREVER: Final = 2**62
 
 
 class QueueAudit:
-    """The audits of one scheduler's queue. On the loop."""
+    """On the loop."""
 
     def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
         self._dispatch = dispatch
@@ -53,23 +49,21 @@ class QueueAudit:
         self._waiting: anyio.CancelScope | None = None
         self._is_soon = False
         self._unsettled_us: int | None = None
-        """When the last audit found executions that had been pending for less than SETTLED."""
+        """When executions were pending for less than SETTLED."""
         self._is_over = False
 
     def end(self) -> None:
-        """Let `run` return."""
         self._is_over = True
         if self._scope is not None:
             self._scope.cancel()
 
     def hint(self) -> None:
-        """Audit soon: we have buried a node, which may not have put its last plans."""
+        """Audit soon: a buried node may not have put its last plans."""
         self._is_soon = True
         if self._waiting is not None:
             self._waiting.cancel()
 
     async def run(self) -> None:
-        """Audit now, then every EVERY seconds, and after hints."""
         with anyio.CancelScope() as self._scope:
             while not self._is_over:
                 try:
@@ -81,7 +75,6 @@ class QueueAudit:
                 await self._wait()
 
     async def _wait(self) -> None:
-        """Wait for the next audit. After a hint, wait until pending executions have settled."""
         next_audit = self._core.monotonic() + EVERY
         if self._unsettled_us is not None:
             await self._look_at_unsettled(self._unsettled_us)
@@ -97,9 +90,6 @@ class QueueAudit:
             await self._core.clock.sleep(SETTLED * 1e-6)
 
     async def _look_at_unsettled(self, before_us: int) -> None:
-        """Put executions that were pending at the last audit and still are: their node stopped, or died, before it
-        could.
-        """
         await self._core.clock.sleep(SETTLED * 1e-6)
         try:
             await self._put_pending(before_us)
@@ -118,9 +108,9 @@ class QueueAudit:
             logger.info("%d executions were overdue and not in the queue, and have been put", missing)
 
     async def audit(self) -> int:
-        """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable.
+        """Return how many executions were put again. Raises StoreError and QueueUnavailable.
 
-        Listeners are told before it, and after it even if it fails.
+        Listeners hear of its end even if it fails.
         """
         core, before, found = self._core, self._dispatch.missing, _Found(self._dispatch.decide)
         at, began = core.clock.wall(), core.monotonic()
@@ -157,13 +147,13 @@ class QueueAudit:
         await self._look_at_scheduled()
 
     def _audit_part(self, part: int, now_us: int, counts: _Found) -> tuple[Audited, Wheres] | None:
-        """Audit one part, in the line of the store."""
+        """In the store's line."""
         dispatch = self._dispatch
         found = dispatch.executions.audit(part, now_us=now_us, instance=None, decide=counts.decide)
         return None if found is None else (found, dispatch.routing.asked(found.planned))
 
     async def _put_pending(self, before_us: int) -> None:
-        """Put executions that have been pending since then: no node will, or their server has lost them."""
+        """Put executions pending since then: no node will."""
         await self._page(PENDING, lambda rows, wheres: self._put_orphans(rows, wheres, before_us))
 
     async def _put_orphans(self, rows: Sequence[Execution], wheres: Wheres, before_us: int) -> None:
@@ -178,7 +168,6 @@ class QueueAudit:
         await self._page(SCHEDULED, self._looking.look)
 
     async def _page(self, status: str, see: Callable[[Sequence[Execution], Wheres], Awaitable[None]]) -> None:
-        """Walk through all live executions in that status."""
         after = (-1, "")
         waiting = partial(self._dispatch.executions.waiting, status, before_us=FOREVER, limit=PAGE)
         read = self._dispatch.routing.read
@@ -196,8 +185,6 @@ class QueueAudit:
 
 @define(eq=False)
 class _Found:
-    """The counts of one audit, so far. It has a lock if it audited any part of all jobs."""
-
     plan: Decide
     has_lock: bool = False
     jobs: int = 0
@@ -207,20 +194,18 @@ class _Found:
     trouble: str | None = None
 
     def decide(self, standing: At) -> Planned | None:
-        """Plan for one job, and count it if it should start and has no start."""
         plan, job = self.plan(standing), standing.job
         self.failed += plan is None and standing.live is None and job is not None and job.paused is None
         return plan
 
     def add(self, part: Audited) -> None:
-        """Add the counts of one part of all jobs."""
         self.has_lock = True
         self.jobs += part.jobs
         self.planned += len(part.planned)
         self.withdrawn += len({row.job_id for row in part.gone} - {row.job_id for row in part.planned})
 
     def audit(self, at: float, put_again: int, seconds: float) -> Audit:
-        """Return the audit. `put_again`: known executions that the queue did not have."""
+        """`put_again`: known executions that the queue lacked."""
         return Audit(
             at=at,
             interval=EVERY,

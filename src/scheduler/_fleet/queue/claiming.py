@@ -1,12 +1,7 @@
-"""Taking: each delivery of the queue is checked against its row, and taken with its job if that allows it.
+"""Each delivery of the queue is checked against its row, and taken with its job if that allows it.
 
-    it comes out -> no node should have it, or not this one -> it is done, or goes back
-                 -> it shares the next transaction  -> taken: its job goes on here
-                                                    -> not taken: it is done, or goes back
-
-While our lease is not held, because the store does not answer, all deliveries go back at once: others may have them. If
-this node took one nevertheless, they find that in its row, until we are buried. On the loop; the line of the commits
-asks the store.
+While our lease is not held, all deliveries go back at once. If this node took one nevertheless, others see that in its
+row until we are buried. On the loop; the commits' line asks the store.
 """
 
 from __future__ import annotations
@@ -28,21 +23,18 @@ from .routing import Routing
 logger = getLogger(__name__)
 
 AT_ONCE: Final = 1_000
-"""The most executions that are taken in one transaction."""
 
 AGAIN: Final = 1
-"""Seconds before an execution comes out again that this node could not take just now."""
+"""Seconds before an execution that this node could not take comes out again."""
 
 LONGEST_WAIT: Final = 10
-"""The most seconds before an execution comes out again whose job runs. Its node plans the next one, unless it dies."""
+"""The most seconds if its job runs: that run's node plans the next, unless it dies."""
 
 LATER: Final = 60
-"""Seconds before an execution comes out again whose job cannot be read here: a version or a limit is missing."""
+"""Seconds if its job cannot be read here: a version or a limit is missing."""
 
 
 class Claiming:
-    """The taking of one scheduler, and its counts."""
-
     def __init__(
         self,
         executions: Executions,
@@ -57,7 +49,6 @@ class Claiming:
         self.dropped = dict.fromkeys(NotTaken, 0)
         self.taken = self.without_task = self.duplicates = 0
         self.is_over = False
-        """Whether nothing more is taken."""
         self._executions = executions
         self._held = held
         self._publisher = publisher
@@ -68,14 +59,11 @@ class Claiming:
         self._reconciler = rows.reconciler
         self._row_reader = rows.row_reader
         self._wanted: list[Delivery] = []
-        """Deliveries that will be taken next."""
         self._asked: list[Delivery] = []
-        """Deliveries for which the store is being asked."""
         self._is_taking = False
         self._rests = False
 
     def on_lease(self, is_held: bool) -> None:  # noqa: FBT001 - the lease gives it
-        """Give back deliveries that have not ended, and new ones, while our lease is not held."""
         if is_held != self._rests:
             return
         self._rests = not is_held
@@ -90,7 +78,7 @@ class Claiming:
         logger.warning("%d executions that have come out go to others: our lease is not held", count)
 
     def deliver(self, deliveries: list[Delivery]) -> None:
-        """Note deliveries. Any thread. After the end of the loop the queue's own end gives them back."""
+        """Any thread. After the loop's end the queue's end gives them back."""
         self._core.loop.call_soon(self._come_out, deliveries)
 
     def _come_out(self, deliveries: list[Delivery]) -> None:
@@ -99,7 +87,6 @@ class Claiming:
             self._take()
 
     def _take(self) -> None:
-        """Take what has come out. Later deliveries share the next transaction."""
         self._wanted = _those(self._wanted, self._is_nobodys)
         wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
         self._is_taking, self._asked = bool(wanted), wanted
@@ -132,10 +119,9 @@ class Claiming:
         return True
 
     def _is_nobodys(self, delivery: Delivery) -> bool:
-        """Return whether an execution is not here or leaving, and its job is not here for another one.
+        """Return whether no execution of the job is here or leaving.
 
-        If the store were asked for it again, it would show our own run as cut off:
-        test_what_comes_out_again_while_it_is_at_work_is_no_crash.
+        The store would show our own run as cut off: test_what_comes_out_again_while_it_is_at_work_is_no_crash.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         hold = self._held.by_id.get(job_id)
@@ -167,7 +153,7 @@ class Claiming:
             self._take()
 
     def _heed(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
-        """Follow the store's answer about one execution. If that raises, the next one is still heeded."""
+        """If this raises, the next answer is still heeded."""
         try:
             match answer:
                 case Taken():
@@ -181,7 +167,6 @@ class Claiming:
             self._back_out(delivery, answer)
 
     def _back_out(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
-        """Give back an execution that could not be taken up: no run has begun."""
         job_id, rests = delivery.tick.job_id, self._lateness(delivery, LATER)
         hold, job = self._held.by_id.get(job_id), self._core.jobs.find(job_id)
         if hold is not None and hold.delivery is delivery:
@@ -194,11 +179,7 @@ class Claiming:
             delivery.release(rests)
 
     def _drop(self, delivery: Delivery, why: NotTaken) -> None:
-        """Let go of an execution that may not run now.
-
-        If another run of its job goes on, that run's node plans the next one. The execution comes out again after as
-        long as it is late.
-        """
+        """If another run of its job goes on, it comes out again after as long as it is late."""
         self.dropped[why] += 1
         logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
         if why is NotTaken.RUNNING:
@@ -209,12 +190,11 @@ class Claiming:
             delivery.done()
 
     def _lateness(self, delivery: Delivery, most: int) -> int:
-        """Return how late it is, in whole seconds from `AGAIN` to `most`. So each wait is as long as all before it."""
+        """In seconds: each wait is as long as all before it."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         return min(max(AGAIN, (now_us - delivery.tick.due_us) // 1_000_000), most)
 
     def _take_up(self, delivery: Delivery, taken: Taken) -> None:
-        """Let a job go on here that had no node."""
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         hold = self._held.by_id.get(job_id)
         if hold is not None and hold.due_us is None:  # it is new here, and an audit has put it meanwhile
@@ -252,10 +232,9 @@ class Claiming:
     def _let_go(
         self, delivery: Delivery, row: StoredJob | None, where: str | None = None, *, rests: int = LATER
     ) -> None:
-        """Release an execution whose row makes no sense. It comes out again in `rests` seconds; the row may be mended
-        then.
+        """Release a stray execution, to come out in `rests` seconds.
 
-        `row` None: the job was removed here meanwhile. `where`: it is put again for nodes with these labels.
+        `row` None: the job was removed here. `where`: put it again for nodes with these labels.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         if job_id in self._held.strays:
@@ -270,7 +249,7 @@ class Claiming:
         self._core.journal.flush(lambda _lost: None)
 
     def _again(self, hold: Claim, delivery: Delivery) -> None:
-        """Note a second delivery: the queue had it twice, or did not hear from us for too long."""
+        """Note a second delivery: the queue had it twice, or did not hear from us."""
         self.duplicates += 1
         if hold.delivery is None or hold.delivery.place == delivery.place:
             hold.delivery = delivery
@@ -278,7 +257,6 @@ class Claiming:
             delivery.done()
 
     def _is_to_begin(self, job: Job, due_us: int) -> bool:
-        """Return whether the job waits for that start, or runs."""
         if job.due_us is None or job.is_paused:
             return not is_idle(job)
         steady = job.planner.steady
@@ -286,7 +264,7 @@ class Claiming:
 
 
 def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -> list[Delivery]:
-    """Return the wanted deliveries. A delivery whose check raises goes back."""
+    """A delivery whose check raises goes back."""
     found = []
     for delivery in deliveries:
         try:
@@ -299,7 +277,6 @@ def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -
 
 
 def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> StoredState | None:
-    """Return the state of a job that comes with the execution of that instant."""
     if state is None or state.next_us is None or row.paused is not None:
         return state
     is_edited = state.next_of not in {None, row.schedule} and state.retry_at_us is None and not state.next_by_hand
@@ -309,13 +286,13 @@ def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> Stor
 
 
 def _is_its_start(due_us: int, row: StoredJob, state: StoredState | None) -> bool:
-    """Return whether the execution is a start by the job's schedule, not the end of a rest or pause."""
+    """Return whether it is a scheduled start, not the end of a rest or pause."""
     if row.paused is not None or state is None:
         return row.paused is None
     return state.not_before_us is None and (state.next_us is None or state.next_us <= due_us)
 
 
 def is_idle(job: Job) -> bool:
-    """Return whether nothing of the job runs, waits for a run, or will be tried again."""
+    """Return whether nothing of the job runs, waits, or will be tried again."""
     is_at_work = job.runs or job.backlog or job.threads or job.asked
     return not is_at_work and job.again is None and job.owed is None

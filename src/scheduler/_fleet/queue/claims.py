@@ -1,4 +1,4 @@
-"""The jobs that are here for one of their ticks. Their next starts stand in a queue outside of every node."""
+"""Claims: jobs that are here for one tick."""
 
 from __future__ import annotations
 
@@ -11,42 +11,37 @@ from ...stores import Peer, Sharing, View
 
 
 class GivenBack(Delivery):
-    """A delivery that others may have now. Its place is known."""
+    """A delivery that others may have now: they check its row."""
 
     def __init__(self, was: Delivery) -> None:
         self._tick, self._place = was.tick, was.place
 
     @property
     def tick(self) -> Tick:
-        """See Delivery."""
         return self._tick
 
     @property
     def place(self) -> Place | None:
-        """See Delivery."""
         return self._place
 
     def done(self) -> None:
-        """Do nothing: a node that has it checks its row."""
+        """Do nothing."""
 
     def release(self, seconds: int = 0) -> None:
-        """Do nothing, as above."""
+        """Do nothing."""
 
     def bury(self) -> None:
-        """Do nothing, as above."""
+        """Do nothing."""
 
 
 @define(eq=False)
 class Claim:
-    """A job that is here.
+    """A job that is here. Instants in UTC microseconds.
 
-    `due_us`: the execution that it was taken for. None: it was added here. `taken_us`: the execution that is taken by
-    its row until its release. It is `due_us`, unless the grid has changed. `placed_us`: the execution that was put for
-    it since, and not again. `planned`: its last planned execution, and its schedule.
-
-    `gives_back`: no run has begun here, and another node should have it, after `rests` seconds. `is_long`: it has been
-    here for a while. `starts_here`: it is new, and its first start needs no queue. `is_fetched`: it was taken out of
-    its turn, and `due_us` stands in no queue. `where`: its labels, if it is for others.
+    - `due_us`: the execution that it was taken for. None: it was added here. `taken_us`: taken by its row until the
+      release: `due_us`, unless the grid has changed. `placed_us`: put since. `planned`: the last, and its schedule.
+    - `gives_back`: unbegun, and for another node after `rests` seconds. `is_fetched`: `due_us` stands in no queue.
+    - `starts_here`: its first start needs no queue. `where`: its labels, if it is for others.
     """
 
     due_us: int | None = None
@@ -62,7 +57,7 @@ class Claim:
     where: str | None = None
 
     def settle(self) -> None:
-        """Tell the queue what has become of the execution, now that the store knows."""
+        """Tell the queue what became of the execution: the store knows."""
         if self.delivery is None:
             return
         if self.gives_back:
@@ -72,13 +67,9 @@ class Claim:
 
 
 class Claims:
-    """The jobs that are here, by their ids: an Ownership. Changed on the loop; any thread may ask.
-
-    `sharing`: of a store that others have, too.
-    """
+    """The jobs that are here: an Ownership. Changed on the loop; any thread may ask."""
 
     is_shared = True
-    """Whether others may take a job that stands in the queue."""
     are_asked = True
     know_parts = False
 
@@ -88,32 +79,28 @@ class Claims:
         self.leaving: dict[str, Claim] = {}
         """Jobs whose release is on its way to the store."""
         self.strays: dict[str, Claim] = {}
-        """Executions that were taken without a job. The next batch releases them."""
+        """Executions taken without a job, to be released."""
 
     @property
     def view(self) -> View | None:
-        """The nodes as they were seen last. None: they were not seen."""
         return None if self._sharing is None else self._sharing.last
 
     @property
     def know_labels(self) -> bool:
-        """Whether there are nodes among which labels choose."""
         return self._sharing is not None
 
     def fits(self, where: str | None) -> bool:
-        """Return whether we may have jobs for these labels. With a queue no node has parts of jobs."""
+        """With a queue there are no parts."""
         if where is None:
             return True
         us = self._us()
         return us is not None and not is_part(where) and us.fits(where)
 
     def has_labels(self) -> bool:
-        """Return whether there may be jobs for our labels."""
         us = self._us()
         return us is not None and bool(us.labels)
 
     def has_others(self, where: str | None = None) -> bool:
-        """Return whether another node may have jobs for these labels."""
         view = self.view
         return view is not None and any(
             peer.epoch != view.me and (where is None or peer.fits(where)) for peer in view.peers
@@ -124,29 +111,23 @@ class Claims:
         return None if view is None else next((peer for peer in view.peers if peer.epoch == view.me), None)
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:  # noqa: ARG002 - the node that takes a tick has its job
-        """Return whether the job of that id is here."""
         return id in self.by_id
 
     def has(self, id: str) -> bool:
-        """Return whether an execution of the job is here, or is about to be released."""
         return id in self.by_id or id in self.leaving or id in self.strays
 
     def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - places have no owner
-        """Keep a job that is added here, until its row is durable and its first start here is over.
-
-        Return False for a job with labels of others.
-        """
+        """Keep a new job until it is durable, and its first start over. False: its labels are others'."""
         if not self.fits(where):
             return False
         self.by_id.setdefault(id, Claim(starts_here=at_once))
         return True
 
     def is_idle(self) -> bool:
-        """Return False: an execution may be on its way here at any time."""
+        """Return False: an execution may be on its way here."""
         return False
 
     def let_go(self) -> None:
-        """Give up all jobs: others have taken us for dead, and may take them."""
         for hold in self._all():
             if hold.delivery is not None:
                 hold.delivery.release()
@@ -154,7 +135,7 @@ class Claims:
             holds.clear()
 
     def give_back(self, seconds: int) -> int:
-        """Let others have the executions of all jobs that are here, in case we are buried. Return their number."""
+        """Let others have all executions, in case we are buried. Return their number."""
         count = 0
         for hold in self._all():
             if hold.delivery is not None and not isinstance(hold.delivery, GivenBack):
@@ -167,13 +148,12 @@ class Claims:
         return [*self.by_id.values(), *self.leaving.values(), *self.strays.values()]
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - as above
-        """Return the name of the node that has the job, as far as we know: ours, or None."""
         us = self._us()
         return None if us is None or id not in self.by_id else us.name
 
 
 def is_being_removed(journal: Journal, id: str) -> bool:
-    """Return whether the job was removed here, and that is still on its way to the store."""
+    """Return whether the removal is on its way to the store."""
     noted = [(sealed.batch.jobs, sealed.batch.finished) for sealed in journal.unsettled]
     noted.append((journal.pending.jobs, journal.pending.finished))
     rows = [jobs.get(id) for jobs, finished in noted if id in jobs or id in finished]

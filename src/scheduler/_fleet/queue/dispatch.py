@@ -1,15 +1,12 @@
-"""Dispatch: jobs whose next starts stand in a queue come here for one tick, and go again.
+"""Jobs whose next starts stand in a queue come here for one tick, and go again.
 
     an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as usual
-    a run of it begins -> the commit of its mark plans its next execution, which is put once that is durable, unless
-                          it is near: then this node may decide about that start, too
-    nothing of the job is left to do -> the commit that says so releases it, and plans what has not been planned yet;
-                                        and the queue deletes its execution
+    a run of it begins -> the commit of its mark plans the next execution, unless that is near
+    nothing of the job is left to do -> the next commit releases it; then the queue deletes its execution
     it is here for a while -> the next commit plans its next execution, in case this node dies
 
-So the row is always written before the queue is told. A queue may lose an execution, or deliver it twice or too early.
-So each delivery is checked against its row, and a wrong one is dropped and counted. Between two ticks a job is known
-here and idle (`is_elsewhere`). On the loop. The line of the commits asks the store; the queue has a line of its own.
+The row is always written before the queue is told. A queue may lose an execution, or deliver it twice or too early, so
+each delivery is checked against its row. Between ticks a job is `is_elsewhere`. On the loop.
 """
 
 from __future__ import annotations
@@ -50,15 +47,13 @@ from .routing import Routing, Wheres
 logger = getLogger(__name__)
 
 SOON: Final = 1_000_000
-"""Microseconds before a due instant: while the job runs here, others need not know of a start that near."""
+"""Microseconds: while the job runs here, others need not know of a start that near."""
 
 LAST_PUTS: Final = 3.0
-"""Seconds that the queue has at the end to take the last plans."""
+"""Seconds that the queue has for the last plans."""
 
 
 class Dispatch:
-    """The dealings of one scheduler with its queue. `carry_out`: as of Fetching."""
-
     def __init__(
         self,
         queue: Queue,
@@ -102,7 +97,6 @@ class Dispatch:
         core.journal.before_sending(self._seal)
 
     def begin(self) -> None:
-        """Take due executions from now on: the store is open and read."""
         self.long_claims.room.look()
         self.queue.open(self._core.clock, self._call_at, self.claiming.deliver)
 
@@ -111,7 +105,6 @@ class Dispatch:
             self._core.queue.push(at, func)
 
     def statistics(self) -> DispatchStatistics:
-        """Return what has come out, and what became of it."""
         of_queue = self.queue.statistics()
         return DispatchStatistics(
             held=len(self._held.by_id),
@@ -133,7 +126,6 @@ class Dispatch:
     # -- executions in a commit ----------------------------------------------------------------------------------------
 
     def _seal(self, batch: Batch) -> None:
-        """Add to a batch that is about to be sent the executions that follow from it."""
         skipped = {tick.job_id for tick in batch.ended if tick.reason == SKIPPED.value}
         owed = {tick.job_id for tick in batch.ended if tick.owed}
         for job_id in list(batch.states):
@@ -184,16 +176,12 @@ class Dispatch:
             self._release(batch, job.id)
 
     def _is_pause_over(self, job: Job, hold: Claim) -> bool:
-        """Return whether the job's execution was the end of its pause, which ends in the next turn of the loop."""
+        """Return whether its execution ends its pause, in the loop's next turn."""
         until = None if job.sparse is None or job.paused_by is None else job.paused_by.until
         return until is not None and us_of(until) <= max(self._now_us(), hold.due_us or 0)
 
     def _can_wait(self, job: Job, hold: Claim, due_us: int | None) -> bool:
-        """Return whether the plan can wait until the job leaves.
-
-        Nearly all jobs leave at once, and a near start may have given way by that time. For jobs that stay, the plan is
-        made as soon as the start is no longer near.
-        """
+        """Return whether the plan can wait until the job leaves: nearly all leave at once."""
         is_far = due_us is not None and due_us >= self._now_us() + SOON
         if hold.is_fetched or is_far or (hold.is_long and due_us is None):
             return False
@@ -205,7 +193,6 @@ class Dispatch:
         batch.released[job_id] = hold.taken_us
 
     def _release_strays(self, batch: Batch) -> None:
-        """Release executions that were taken without a job. Others can have an unbegun one."""
         held = self._held
         for job_id in [id for id in held.strays if id not in held.by_id and id not in held.leaving]:
             hold = held.leaving[job_id] = held.strays.pop(job_id)
@@ -214,7 +201,7 @@ class Dispatch:
                 batch.planned[job_id] = Planned(job_id, *hold.planned, self._now_us())
 
     def look_at_removed(self) -> None:
-        """Release jobs that others have removed, which no batch of ours says. Called now and then."""
+        """Release jobs that others have removed."""
         gone = [job_id for job_id in self._held.by_id if self._jobs.find(job_id) is None]
         for job_id in gone:
             self._held.strays[job_id] = self._held.by_id.pop(job_id)
@@ -222,11 +209,9 @@ class Dispatch:
             self._journal.flush(lambda _lost: None)
 
     def look_at_forgotten(self) -> None:
-        """Release executions that are ours only by their rows, and put them again. Called now and then.
+        """Release executions that are ours only by their rows, and put them again: others pass over them.
 
-        While we live, all others pass over them. The answer to a take was lost, and with it the execution; or a standby
-        has become the server, and had missed our release: test_nothing_stays_taken.py. The line of the commits reads
-        the rows, so they are no older than what we know at the time of the answer.
+        The answer to a take was lost, or a standby became the server without our release: test_nothing_stays_taken.py.
         """
         self._store_line.submit(self.executions.taken, self._release_forgotten)
 
@@ -244,7 +229,6 @@ class Dispatch:
             self._journal.flush(lambda _lost: None)
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:
-        """Tell the queue what is durable now."""
         self.publisher.arrived(batch.placed)
         self.long_claims.room.ended(len(batch.ended))
         self._put(
@@ -270,7 +254,7 @@ class Dispatch:
             self.fetching.fetch(batch.requests)
 
     def lost(self, batch: Batch) -> None:
-        """Release again what a lost batch would have released. The next audit plans its jobs."""
+        """Release a lost batch's jobs again. The next audit plans them."""
         for job_id in batch.released:
             hold = self._held.leaving.pop(job_id, None)
             if hold is not None:
@@ -288,12 +272,11 @@ class Dispatch:
         return True
 
     def _where_of(self, job_id: str) -> str | None:
-        """Return the labels of a job that was here: as it is known here, unless its execution had others."""
         hold = self._held.leaving.get(job_id)
         return self.routing.where_of(job_id) if hold is None or hold.where is None else hold.where
 
     def reconcile(self, job_ids: Sequence[str]) -> None:
-        """Check that these jobs, which no node has, have the execution that follows from their rows."""
+        """Mend the executions of jobs that no node has."""
 
         def answered(found: tuple[Mended, Wheres] | None, error: Exception | None) -> None:
             if found is None:
@@ -308,18 +291,17 @@ class Dispatch:
         self._store_line.submit(reconcile, answered)
 
     def mended(self, mended: Mended, wheres: Wheres) -> None:
-        """Put and cancel executions as they were changed in the store."""
         self._put([self.routing.tick(execution, wheres) for execution in mended.planned])
         self._cancel(mended.gone)
 
     def decide(self, standing: Standing) -> Planned | None:
-        """Return which execution a job without a node should have. Any thread."""
+        """Plan a job without a node. Any thread."""
         if self._held.holds(standing.id):
             return None  # it is new, and here: its execution comes with its release
         return next_execution(standing, self._registry.updates, self._core.timeline, self._now_us())
 
     def _decide_edited(self, standing: Standing) -> Planned | None:
-        """Decide the same for a job that was just edited. Ticks that it missed before the edit are not made up for."""
+        """Ticks missed before the edit are not made up for."""
         now_us = self._now_us()
         state = standing.state
         if standing.live is None and state is not None and state.next_us is not None and state.next_us < now_us:
@@ -338,7 +320,7 @@ class Dispatch:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Take nothing more. The last commit releases the jobs that are here."""
+        """Take nothing more. The last commit releases the jobs here."""
         self._is_over = self.claiming.is_over = True
         for job_id in list(self._held.by_id):
             job = self._jobs.find(job_id)
@@ -346,7 +328,7 @@ class Dispatch:
                 self._journal.touch(job)
 
     def close(self) -> None:
-        """Close the queue, once it has the last plans. Waits for LAST_PUTS seconds at most."""
+        """Wait for the last plans, LAST_PUTS seconds at most."""
         self._queue_line.close(LAST_PUTS, self.queue.close)
         self.queue.close()
 
@@ -355,7 +337,6 @@ class Dispatch:
 
 
 def _place(execution: Execution) -> Place | None:
-    """Return the execution's position, if the store knows it."""
     if execution.instance is None or execution.number is None:
         return None
     return Place(execution.instance, execution.number)

@@ -1,11 +1,7 @@
-"""Fetching: a job that stands in the queue comes here out of its turn, because of a request.
+"""A job that stands in the queue comes here out of its turn, because of a request.
 
-A request for a job is a row of the store first, in the commit of the node that asks. Then the job is fetched: it is
-here as if its execution had come out. The request is carried out. The next commit says that it is done, what follows
-from it, and that the job may go. The execution in the queue stays there, unless it was replaced.
-
-If another node has the job, that node finds the request. If we die, the node that has the job's shard does. On the
-loop.
+The request is a row first, in the commit of the node that asks. The next commit says that it is done, and that the job
+may go. Its execution stays in the queue. If we die, the node with the job's shard finds the request. On the loop.
 """
 
 from __future__ import annotations
@@ -26,18 +22,18 @@ from .next_execution import after_pause
 from .routing import Routing
 
 AGAIN: Final = 1.0
-"""Seconds before a job is fetched again whose release is on its way to the store."""
+"""Seconds before a job that is being released is fetched again."""
 
 logger = getLogger(__name__)
 
 Asked = dict[str, list[StoredRequest]]
-"""Requests by the ids of their jobs."""
+"""By job id."""
 
 CarryOut = Callable[[StoredRequest], object]
 
 
 class Fetching:
-    """The fetching of one scheduler. `carry_out`: gets a request for a job that is here."""
+    """`carry_out`: gets a request for a job that is here."""
 
     def __init__(
         self,
@@ -59,10 +55,7 @@ class Fetching:
         self._row_reader = rows.row_reader
 
     def fetch(self, requests: Iterable[StoredRequest]) -> None:
-        """Carry out these durable requests for jobs that no node has.
-
-        A request for a job with labels of other nodes is left to the node among these that has the job's shard.
-        """
+        """Carry out durable requests for jobs that no node has. Other labels' are left to their nodes."""
         asked: Asked = defaultdict(list)
         for request in requests:
             job = self._core.jobs.find(request.job_id)
@@ -95,7 +88,6 @@ class Fetching:
                 self._back_out(job_id, answer)
 
     def _heed(self, job_id: str, requests: list[StoredRequest], answer: Fetched | NotTaken) -> None:
-        """Carry out the requests for a job, if it is here now."""
         if isinstance(answer, Fetched):
             if self._is_leaving(job_id, answer.due_us):
                 self._fetch_again(requests)
@@ -111,7 +103,6 @@ class Fetching:
         self._core.journal.touch(job)  # so that the next commit releases it
 
     def _back_out(self, job_id: str, answer: Fetched | NotTaken) -> None:
-        """Let go of a job that was fetched, and could not go on here."""
         hold, job = self._held.by_id.get(job_id), self._core.jobs.find(job_id)
         if isinstance(answer, Fetched) and hold is not None and hold.taken_us == answer.due_us:
             del self._held.by_id[job_id]
@@ -120,7 +111,6 @@ class Fetching:
             self._let_go(job_id, answer.due_us)
 
     def _is_leaving(self, job_id: str, taken_us: int) -> bool:
-        """Return whether the job was ours already, and is about to be released."""
         leaving = self._held.leaving.get(job_id) or self._held.strays.get(job_id)
         return leaving is not None and leaving.taken_us == taken_us
 
@@ -129,13 +119,12 @@ class Fetching:
             self._core.queue.push(self._core.monotonic() + AGAIN, self.fetch, requests)
 
     def _let_go(self, job_id: str, taken_us: int) -> None:
-        """Release a job that was, or may have been, taken, and is not here."""
+        """Release a job that may have been taken."""
         if job_id not in self._held.by_id:
             self._held.strays.setdefault(job_id, Claim(taken_us, taken_us=taken_us))
             self._core.journal.flush(lambda _lost: None)
 
     def _take_up(self, job_id: str, fetched: Fetched, *, is_resumed: bool) -> None:
-        """Let a job go on here that had no node."""
         taken, live = fetched.taken, fetched.live
         row, state = self._row_reader.job(taken.job), self._row_reader.state(taken.state)
         if row is None or is_being_removed(self._core.journal, job_id) or not self._held.fits(where_of(row.options)):

@@ -1,13 +1,11 @@
-"""Stays: how long jobs are here, and for how many of them there is room.
+"""How long jobs are here, and for how many there is room.
 
-    deliveries        fill the room, and the room that ends of runs make in about a second: the queue is told, and
-                      leaves the rest to others
+    deliveries        fill the room, with the room that ends of runs make in about a second
     nearly all jobs   leave again within milliseconds
-    jobs that stay    have their next execution planned: their rows are written once more
-    jobs that wait    for a second, in our own line, while no run has begun, go back if there are other nodes
+    jobs that stay    have their next execution planned
+    jobs that wait    for a second in our line, unbegun, go back if there are other nodes
 
-The length of runs is measured: their time at work together, divided by how many have ended. Older measurements count
-less, except over times without work. A timer looks while any job is here. On the loop.
+The length of runs is measured: time at work, divided by ended runs. On the loop.
 """
 
 from __future__ import annotations
@@ -26,32 +24,31 @@ from ...queues import Queue
 from .claims import Claim, Claims, GivenBack
 
 EVERY: Final = 0.5
-"""Seconds between looks at jobs that stay: a stay is long after one to two looks."""
+"""Seconds between looks at jobs that stay."""
 
 LOOK_EVERY: Final = 0.25
 """Seconds between looks at our room."""
 
 WAITS: Final = 1.0
-"""Seconds between looks at jobs that wait in our line. A job that two looks find goes back."""
+"""Seconds between looks at waiting jobs. The second look gives a job back."""
 
 AHEAD: Final = 1.5
-"""Seconds of ends that count as room: an execution comes out up to 1.1 s before it is due."""
+"""Seconds of ends that count as room: executions come out up to 1.1 s early."""
 
 SOON: Final = 2.0
 """Seconds before its due instant when a start needs room."""
 
 MANY: Final = 10_000
-"""Executions above which there is no bound here: the queue has a bound of its own."""
+"""Executions above which only the queue's bound holds."""
 
 MOST_BACK: Final = 100
-"""The most executions that go back at once."""
 
 HALF_LIFE: Final = 4.0
-"""Seconds at work after which an older measurement counts half."""
+"""Seconds at work after which a measurement counts half."""
 
 
 class Room:
-    """The room of one scheduler for executions. `bound`: tells the queue."""
+    """`bound`: tells the queue."""
 
     def __init__(self, held: Claims, core: Core, bound: Callable[[int | None], object] | None) -> None:
         self._held = held
@@ -64,15 +61,12 @@ class Room:
 
     @property
     def is_told(self) -> bool:
-        """Whether the queue heeds the room."""
         return self._bound is not None
 
     def ended(self, count: int) -> None:
-        """Note that `count` runs have ended."""
         self._ended += count
 
     def look(self) -> None:
-        """Tell the queue how many executions may be here, if that has changed."""
         if self._bound is None:
             return
         self._measure()
@@ -82,7 +76,7 @@ class Room:
             self._bound(most)
 
     def is_less(self) -> None:
-        """Note that runs have waited for a second: they take longer than was measured."""
+        """Note that runs take longer than measured."""
         self._ended /= 2
 
     def _measure(self) -> None:
@@ -95,7 +89,7 @@ class Room:
             self._seconds = self._seconds * kept + seconds * pool.active
 
     def _most(self) -> int | None:
-        """Return how many executions have room. Jobs that wait for a named limit, or for a time, do not take room."""
+        """Jobs that wait for a named limit or a time take no room."""
         pool = self._core.pool
         room = pool.capacity * (1 + AHEAD * self._ended / self._seconds)
         if room >= MANY:
@@ -113,32 +107,26 @@ class Room:
 
 
 class LongClaims:
-    """The stays of jobs at one scheduler."""
-
     def __init__(self, held: Claims, core: Core, queue: Queue) -> None:
         self._held = held
         self._core = core
         self.room = Room(held, core, getattr(queue, "bound", None))
         self.given_back = 0
-        """Executions that have waited here in vain."""
         self._new: dict[str, Claim] = {}
-        """Jobs that were seen since the last look."""
         self._old: dict[str, Claim] = {}
-        """Jobs that were seen before the last look."""
         self._waited: dict[str, Claim] = {}
-        """Jobs that waited in our line at the last look."""
         self._is_armed = self._is_looking = False
         self._waits_at = 0.0
 
     def see(self, job_id: str, hold: Claim) -> None:
-        """Write the state of this job once more, with its next execution, if it is still here in a while."""
+        """Plan this job's next execution, if it is still here in a while."""
         if self._old.get(job_id) is not hold:
             self._new[job_id] = hold
         if not self._is_armed:
             self._is_armed = self._soon(EVERY, self._look)
 
     def begin(self) -> None:
-        """Look at our room from now on, while any job is here. The queue or another node must be able to use it."""
+        """Look at our room while any job is here, if the queue or another node can use it."""
         if not self._is_looking and (self.room.is_told or self._held.has_others()):
             self._is_looking = self._soon(LOOK_EVERY, self._look_at_room)
 
@@ -171,7 +159,6 @@ class LongClaims:
             self.begin()
 
     def _look_at_line(self) -> None:
-        """Give back jobs that waited at the last look, too, if there is another node."""
         waited, self._waited = self._waited, {}
         if not self._core.pool.waiting or not self._held.has_others() or self._core.runs.is_stopping:
             return
@@ -193,7 +180,7 @@ class LongClaims:
                 self.room.is_less()
 
     def _waiting(self, job: Job, hold: Claim) -> Attempt | None:
-        """Return the run of a job that waits in our line, if the job can leave without a trace."""
+        """Return the job's waiting run, if the job can leave without a trace."""
         if len(job.runs) != 1 or hold.due_us is None or job.id in self._held.strays or job.id in self._held.leaving:
             return None
         run = job.runs[0]
@@ -205,7 +192,7 @@ class LongClaims:
         return run if is_first and self._held.has_others(job.policy.where) and not self._waits_for_fleet(run) else None
 
     def _waits_for_fleet(self, run: Attempt) -> bool:
-        """Return whether the others cannot run it either: its units are lent to the node that wants them most."""
+        """Others could not run it either: its units go where they are wanted most."""
         return any(self._core.pool.is_lent(name) for name, _ in run.needs)
 
     def _give_back(self, job: Job, hold: Claim, run: Attempt) -> None:

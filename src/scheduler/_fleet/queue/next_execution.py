@@ -1,4 +1,4 @@
-"""Which execution a job without a node should have. It follows from its row and its state alone."""
+"""Which execution a job without a node should have, from its row and state."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from ..._values import SchedulerError
 from ...stores import Execution, Planned, Standing, StoredJob, StoredState
 
 LEFT_OUT: Final = "(left out by a pause)"
-"""The value of `next_of` for a paused job: its pause leaves out this next start, and the starts after it."""
+"""The `next_of` of a job whose pause leaves out this start and later ones."""
 
 
 def left_out(state: StoredState) -> StoredState:
-    """Return the state of a paused job that is left. Its next start is the first that the pause leaves out."""
     return state._replace(next_of=LEFT_OUT)
 
 
 def after_pause(
     row: StoredJob, state: StoredState | None, due_us: int | None, *, is_resumed: bool = False
 ) -> tuple[StoredState | None, int | None]:
-    """Return the state of a job that comes with an execution, and the first start that a pause left out.
-
-    The execution is due at `due_us`. That start is for a pause that is over. `is_resumed`: the pause has just ended.
-    """
+    """Return the job's state with this execution, and the first start that its past pause left out."""
     if state is None or state.next_us is None:
         return state, None
     is_marked = state.next_of == LEFT_OUT
@@ -40,10 +36,7 @@ def after_pause(
 
 
 def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now_us: int) -> Planned | None:
-    """Return the execution that should be live. None: all is well.
-
-    A job whose schedule cannot be read, or has ended, has none, unless a tick of it will be tried again.
-    """
+    """Return the execution that should be live. None: all is well."""
     job, live = standing.job, standing.live
     due_us = None if job is None else _due(job, standing.state, updates, timeline)
     if standing.owes and job is not None and job.paused is None:
@@ -58,11 +51,7 @@ def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now
 
 
 def due_elsewhere(state: StoredState, owed_us: int | None) -> int | None:
-    """Return when another node should have a job that is left.
-
-    This is before its next start if a tick of it is tried again, or owed from then on. An owed tick rests as the job
-    does.
-    """
+    """Return when another node should have the job: at its next start, or earlier to retry."""
     if owed_us is not None and state.not_before_us is not None:
         owed_us = max(owed_us, state.not_before_us)
     due = (state.next_us, state.retry_at_us, owed_us)
@@ -85,13 +74,12 @@ def _due(job: StoredJob, state: StoredState | None, updates: Updates, timeline: 
 
 
 def _owed(state: StoredState | None, live: Execution | None, now_us: int) -> int:
-    """Return when an owed tick is tried again: as it is planned, now, or when the job has rested."""
+    """Return when an owed tick is retried: as planned, now, or after the job's rest."""
     rests_until_us = now_us if state is None or state.not_before_us is None else max(now_us, state.not_before_us)
     return rests_until_us if live is None else min(live.due_us, rests_until_us)
 
 
 def _first(job: StoredJob, updates: Updates, timeline: Timeline) -> int | None:
-    """Return when a job starts of which only the row is known."""
     try:
         first = updates.first_start(parse(job.schedule), job.id, None)
     except (SchedulerError, ScheduleError, UnknownLimit, ValueError, ArithmeticError, RecursionError):

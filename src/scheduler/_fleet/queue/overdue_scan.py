@@ -1,11 +1,7 @@
-"""Looking: executions that should stand in the queue are looked for there, and put again if they are missing.
+"""Overdue executions are looked for in the queue every few seconds, and put again if missing.
 
-A queue may have lost an execution, or may deliver it too late because its clock was set back. Or it never delivers it:
-a program that reads our tube by mistake has buried it, or the server has, which had no room. Or its node was not heard
-of for longer than its time to run. Beanstalkd 1.12 does not release some jobs of a connection that is silent and stays.
-
-An audit looks for all of them. It is minutes away, so overdue ones are looked for every few seconds: one statement that
-an index answers, and nearly always there are none.
+A queue may lose an execution, or deliver it late because its clock was set back. Or never: a stray reader of our tube,
+or a full server, has buried it. Beanstalkd 1.12 does not release some jobs of a silent connection.
 """
 
 from __future__ import annotations
@@ -22,10 +18,10 @@ from .dispatch import Dispatch
 from .routing import Wheres
 
 EVERY: Final = 5.0
-"""Seconds between looks for overdue executions."""
+"""Seconds."""
 
 OVERDUE: Final = 5_000_000
-"""Microseconds after its due instant when an execution counts as overdue."""
+"""Microseconds after the due instant."""
 
 TOLERANCE: Final = 2
 """Seconds by which a queue's clock may differ from ours."""
@@ -36,7 +32,7 @@ LONGEST_DELAY: Final = 2**32 - 1
 
 
 class OverdueScan:
-    """The looks of one scheduler at its queue. On the loop; the store and the queue are asked in their lines."""
+    """On the loop."""
 
     def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Writer, queue_line: Writer) -> None:
         self._dispatch = dispatch
@@ -46,10 +42,7 @@ class OverdueScan:
         self._after = FIRST
 
     async def overdue(self) -> None:
-        """Look for overdue executions, at most AT_ONCE of them. The rest comes with the next looks.
-
-        Raises StoreError and QueueUnavailable.
-        """
+        """Look for AT_ONCE executions at most. Raises StoreError and QueueUnavailable."""
         before_us, after = self._now_us() - OVERDUE, self._after
         executions = self._dispatch.executions
         with self._dispatch.publisher.reading():
@@ -60,9 +53,8 @@ class OverdueScan:
                 await self.look(rows, wheres)
 
     async def look(self, rows: Sequence[Execution], wheres: Wheres) -> None:
-        """Look for scheduled executions, and put wrong ones again.
+        """Put executions again that will come out late, or only to wrong nodes. Raises QueueUnavailable.
 
-        An execution is wrong if it will come out late, or only to nodes without its labels. Raises QueueUnavailable.
         Call it inside `Publisher.reading`.
         """
         places = [
@@ -87,10 +79,7 @@ class OverdueScan:
 
 
 def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
-    """Return whether a queue would deliver a tick too late or never.
-
-    Late: its clock was set back since the put. Never: the tick is buried.
-    """
+    """Late: the queue's clock was set back. Never: it is buried."""
     if position.standing is not Standing.DELAYED:
         return position.standing is Standing.BURIED
     return position.seconds_left > delay_of(tick.due_us, now_us, LONGEST_DELAY) + TOLERANCE

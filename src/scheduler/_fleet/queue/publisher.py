@@ -1,8 +1,7 @@
-"""Puts: executions that are given to the queue, until the store knows where each of them stands.
+"""Executions that are given to the queue, until the store knows their positions.
 
-To an audit, an execution on its way looks like one without a put. Putting it again would do no harm, because only one
-of the two runs, but the server would hold both. So executions on their way are known here, and so are arrivals during
-an audit's reading.
+To an audit, an execution on its way looks missing. A second put is harmless, because only one runs, but the server
+would hold both. So they are known here.
 """
 
 from __future__ import annotations
@@ -22,39 +21,31 @@ from ...stores import Placed
 logger = getLogger(__name__)
 
 Key = tuple[str, int]
-"""An execution: its job's id, and when it is due in UTC microseconds."""
+"""A job's id, and its execution's due UTC microseconds."""
 
 NOTED_WITHIN: Final = 0.25
-"""Seconds by which the store may learn later where executions stand. Nearly always another commit takes that along."""
+"""Seconds until the store must learn positions. Nearly always another commit says so first."""
 
 LONGEST_WAY: Final = 60.0
-"""Seconds after which an audit puts an execution again that has not arrived."""
+"""Seconds after which an audit puts an execution again."""
 
 
 class Publisher:
-    """The puts of one scheduler.
-
-    `here`: executions that stand in this process, because the queue would not take them.
-    """
+    """`here`: executions that stand in this process, because the queue refused them."""
 
     def __init__(self, queue: Queue, core: Core, queue_line: Writer) -> None:
         self.here: set[Key] = set()
         self._on_way: dict[Key, float] = {}
-        """Since when each is on its way, by the clock that is never set."""
+        """Since when, in monotonic seconds."""
         self._withdrawn: set[Key] = set()
-        """Executions that were replaced on their way, before their positions were known."""
         self._arrived: list[set[Key]] = []
-        """Arrivals during the reading of each audit."""
         self._is_noting = False
         self._queue = queue
         self._core = core
         self._queue_line = queue_line
 
     def put(self, ticks: Sequence[tuple[Tick, Place | None]]) -> int:
-        """Put ticks. Return how many are put. A tick with a place is replaced there.
-
-        Ticks that stand here or are on their way stay.
-        """
+        """Return how many were put. A tick with a place is replaced there; ticks here or on their way stay."""
         known = self.here.union(self._on_way, *self._arrived)
         wanted = [(tick, place) for tick, place in ticks if _key(tick) not in known]
         if not wanted:
@@ -79,14 +70,10 @@ class Publisher:
         return len(wanted)
 
     def is_on_way(self, tick: Tick) -> bool:
-        """Return whether the tick is being put, and its position is not known yet."""
         return _key(tick) in self._on_way
 
     def move(self, ticks: Sequence[Tick]) -> None:
-        """Move ticks that stand here into the queue, if it takes the first of them now.
-
-        Their copies in this process stay: the second delivery is dropped.
-        """
+        """Move ticks from here into the queue. The second delivery is dropped."""
         here = [tick for tick in ticks if _key(tick) in self.here and _key(tick) not in self._on_way]
         if not here:
             return
@@ -110,7 +97,7 @@ class Publisher:
         self._queue_line.submit(put, answered)
 
     def arrived(self, placed: Iterable[Placed]) -> None:
-        """Note that the store knows where these stand."""
+        """Note that the store knows their positions."""
         keys = {(each.job_id, each.due_us): each for each in placed}
         withdrawn = self._withdrawn.intersection(keys)
         self.cancel((Tick(*key), Place(keys[key].instance, keys[key].number)) for key in withdrawn)
@@ -119,7 +106,7 @@ class Publisher:
             arrived.update(keys)
 
     def cancel(self, places: Iterable[tuple[Tick, Place | None]]) -> None:
-        """Cancel replaced ticks in the queue: ticks on their way as soon as they arrive."""
+        """Cancel replaced ticks, or as soon as they arrive."""
         there = list[tuple[Tick, Place]]()
         for tick, place in places:
             if place is not None:
@@ -131,7 +118,7 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Note arrivals while an audit reads executions from the store, and puts them."""
+        """Note arrivals while an audit reads and puts."""
         lost_before = self._core.monotonic() - LONGEST_WAY  # an incarnation that was taken for dead loses its notes
         self._forget([key for key, since in self._on_way.items() if since < lost_before])
         arrived = set[Key]()
@@ -166,7 +153,6 @@ class Publisher:
 
 
 def _nothing(_answer: Any, error: Exception | None) -> None:
-    """Log a failed cancel: the execution comes out, and is dropped."""
     if error is not None:
         logger.debug("executions that were replaced stay in the queue: %s", error)
 

@@ -1,8 +1,7 @@
-"""Fitting: which jobs our labels allow us to run, and where the executions of all others go.
+"""Which jobs our labels allow us to run, and where other executions go.
 
-A queue keeps executions apart by the text of their labels, and gives each to nodes that listen to that text. So we
-listen to each text that fits us. Each delivery is still checked against its row. It may stand under other labels than
-its job's, because the job was replaced, or because a node without labels put it. Then it is sent on. On the loop.
+A queue gives executions to nodes that listen to the text of their labels. A job's labels may have changed, so each
+delivery is checked, and sent on. On the loop.
 """
 
 from __future__ import annotations
@@ -20,15 +19,13 @@ from .claims import Claims
 from .publisher import Publisher
 
 AGAIN: Final = 1
-"""Seconds before an execution is sent on that stands in this process, because the queue would not take it."""
+"""Seconds before an execution that the queue refused is sent on."""
 
 Wheres = Mapping[str, str] | None
-"""The labels of jobs, as the store has them. None: the store was not asked, and they are as they are known here."""
+"""Labels of jobs in the store. None: as known here."""
 
 
 class Routing:
-    """The labels of jobs, as one scheduler sees them."""
-
     def __init__(self, queue: Queue, executions: Executions, held: Claims, publisher: Publisher, core: Core) -> None:
         self._queue = queue
         self._executions = executions
@@ -37,10 +34,9 @@ class Routing:
         self._core = core
         self._heard: set[str] | None = None
         self.sent_on = 0
-        """Executions that came out here and were for other nodes."""
 
     def see(self, view: View) -> None:
-        """Listen to the labels that fit us now."""
+        """Listen to the labels that fit us."""
         heard = self._heard or set()
         texts = {found.where for found in view.labelled.values()} - heard
         new = {text for text in texts if self._held.fits(text)}
@@ -49,33 +45,31 @@ class Routing:
             self._queue.listen(self._heard)
 
     def is_for_us(self, job_id: str) -> bool:
-        """Return whether the job is for us, or we do not know it."""
+        """An unknown job is for us."""
         return self._held.fits(self.where_of(job_id))
 
     def where_of(self, job_id: str) -> str | None:
-        """Return the labels that a job asks for, as it is known here."""
         job = self._core.jobs.find(job_id)
         if job is None:
             return None
         return job.policy.where if job.unfit is None else where_of(job.unfit.row.options)
 
     def tick(self, execution: Execution, wheres: Wheres) -> Tick:
-        """Return an execution as a tick for the queue."""
         job_id = execution.job_id
         return Tick(job_id, execution.due_us, where=self.where_of(job_id) if wheres is None else wheres.get(job_id))
 
     def read(self, call: Callable[[], Sequence[Execution]]) -> tuple[Sequence[Execution], Wheres]:
-        """Read executions from the store, with the labels of their jobs. In its line."""
+        """In the store's line."""
         rows = call()
         return rows, self.asked(rows)
 
     def asked(self, rows: Sequence[Execution]) -> Wheres:
-        """Ask the store for the labels of these jobs, unless no job has any. In its line."""
+        """Read labels, if any job has some. In the store's line."""
         view = self._held.view
         return self._executions.wheres([row.job_id for row in rows]) if rows and view and view.labelled else None
 
     def send_on(self, delivery: Delivery) -> None:
-        """Put an execution where its nodes listen. An execution that stands here waits for the queue to take it."""
+        """Put an execution where its nodes listen."""
         self.sent_on += 1
         if (delivery.tick.job_id, delivery.tick.due_us) in self._publisher.here:
             with suppress(LifecycleError):  # the loop has ended: the execution is pending in the store

@@ -1,7 +1,6 @@
-"""The audit of a queue against its store by a visitor, who takes nothing out of it. Nodes use audit.py.
+"""The audit of a queue by a visitor, who takes nothing out. Nodes use audit.py.
 
-A node may put an execution at the same moment. Then the queue holds it twice, and one of the two is dropped when it
-comes out. A new plan is left to the node that made it.
+If a node puts an execution, too, one of the two is dropped when it comes out. New plans are left to their nodes.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from ...queues import Place, Position, Queue, Standing, Tick
 from ...stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Placed, Planned, Standing as At, Visit
 
 SETTLED: Final = 2_000_000
-"""Microseconds after which no node will put an execution that is still pending."""
+"""As in audit.py, microseconds."""
 
 TOLERANCE: Final = 3_000_000
-"""Microseconds by which a queue may deliver an execution too late."""
+"""Microseconds by which a queue may be late."""
 
 PAGE: Final = 1_000
 FOREVER: Final = 2**62
 
 
 class QueueVisit:
-    """One audit of a queue, and its counts. `plan`: decides which execution a job should have."""
+    """One audit, and its counts."""
 
     def __init__(self, visit: Visit, queue: Queue, plan: Decide) -> None:
         self._visit = visit
@@ -34,7 +33,7 @@ class QueueVisit:
         self.planned = self.requeued = self.withdrawn = self.failed = 0
 
     def audit(self) -> None:
-        """Audit the queue once. Raises StoreError and QueueUnavailable."""
+        """Raises StoreError and QueueUnavailable."""
         self._now_us = self._visit.now_us()
         self._queue.instance()  # raises if the queue does not answer, before anything is written
         for part in range(PARTS):
@@ -64,7 +63,6 @@ class QueueVisit:
         self._put(found.planned)
 
     def _pages(self, status: str) -> Iterator[list[Execution]]:
-        """Yield all live executions in that status, some at a time."""
         after = (-1, "")
         while True:
             rows = self._visit.executions.waiting(status, before_us=FOREVER, after=after, limit=PAGE)
@@ -74,7 +72,7 @@ class QueueVisit:
             after = (rows[-1].due_us, rows[-1].job_id)
 
     def _wrong(self, rows: Sequence[Execution]) -> list[Execution]:
-        """Return executions that do not stand where the store says. Late, buried and astray ones are cancelled."""
+        """Late, buried and astray ones are cancelled."""
         ticks = zip(rows, self._ticks(rows), strict=True)
         places = [(row, tick, place) for row, tick in ticks if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])
@@ -95,21 +93,17 @@ class QueueVisit:
         return missing + [row for row, _, _ in late]
 
     def _is_late(self, row: Execution, position: Position) -> bool:
-        """Return whether the queue delivers it too late, or never, because it is buried."""
         if position.standing is Standing.BURIED:
             return True
         comes_us = self._now_us + position.seconds_left * 1_000_000
         return position.standing is Standing.DELAYED and comes_us > max(row.due_us, self._now_us) + TOLERANCE
 
     def _ticks(self, rows: Sequence[Execution]) -> list[Tick]:
-        """Return executions as ticks for the queue: each for nodes with the labels that its job asks for."""
         wheres = self._visit.executions.wheres([row.job_id for row in rows]) if rows else {}
         return [Tick(row.job_id, row.due_us, where=wheres.get(row.job_id)) for row in rows]
 
     def _put(self, rows: Sequence[Execution]) -> int:
-        """Put executions, and write where they stand. Return how many. An execution that the queue refuses stays
-        pending.
-        """
+        """Refused executions stay pending."""
         if not rows:
             return 0
         places = self._queue.put(self._ticks(rows))

@@ -1,10 +1,6 @@
-"""How the jobs of a shared store's shards come here, and how they go to other nodes.
+"""How shards of a shared store come here with their jobs, and how they go.
 
-Arrivals take up the jobs of shards that have become ours. Departures hand on shards that others own by right, in
-portions that Portions chooses. Unplaced logs labels that no node has.
-
-The package knows neither leases nor commits: its caller says which shards are whose. It lives on the loop's thread,
-except for questions to the store, which wait in threads.
+The package knows neither leases nor commits. On the loop's thread; the store is asked in threads.
 """
 
 from .handoff import WHOSE_JOBS_RUN, Handoff

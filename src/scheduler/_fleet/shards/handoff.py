@@ -1,11 +1,10 @@
-"""Departures: shards that others own by right are handed on, some at a time. So their jobs stand still only briefly.
+"""Shards that others own by right are handed on, some at a time: their jobs stand still only briefly.
 
     none of its jobs runs, and all is durable  -> the shard goes
     its jobs run all the time                  -> their ticks are left due for a moment, so that it can go
     one of its jobs runs for long              -> it stays until that run has ended
 
-A due tick without a mark waits in a line for room. It goes with its job, whose state says that it has not begun.
-Portions chooses the next shards.
+A due tick that waits for room goes with its job.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from .moves import Moves
 logger = getLogger(__name__)
 
 PAUSE: Final = 0.05
-"""Seconds before the next shards are handed on."""
+"""Seconds before the next shards."""
 
 WHOSE_JOBS_RUN: Final = 0.13
-"""Seconds between looks whether jobs of departing shards still run.
+"""Seconds between looks at shards whose jobs run.
 
-No interval of jobs should equal it, or each look would find them running.
+No job's interval should equal it, or each look would find the job running.
 """
 
 FORGETS: Final = 300.0
-"""Seconds between looks for shards that no job asks for any more."""
+"""Seconds between looks for shards that no job asks for."""
 
 SLICE: Final = 100
 NEVER: Final = sys.maxsize
 
 
 class Handoff:
-    """The departures of one scheduler's shards. `turns`: how many turns of the lease have begun."""
+    """`turns`: returns the lease's number of turns."""
 
     def __init__(self, sharing: Sharing, moves: Moves, core: Core, turns: Callable[[], int]) -> None:
         self._sharing = sharing
@@ -58,19 +57,17 @@ class Handoff:
         self._turns = turns
         self._handoff_plan = HandoffPlan(core.journal.is_durable, self._goes_along)
         self.given: dict[int, int] = {}
-        """Shards that were handed on, and the turn of the lease that may not have seen it."""
+        """Shards handed on, and the turn that may not have seen it."""
         self._leaving: dict[int, list[str]] = {}
-        """Ids of the jobs of departing shards."""
+        """Job ids by departing shard."""
         self._newest: str | None = None
-        """The job that was entered last when jobs were looked for."""
         self._forgot_at = core.monotonic()
 
     def seen(self, turn: int) -> None:
-        """Forget shards that were given before that turn of the lease began: it has seen that."""
+        """Forget shards that the turn has seen go."""
         self.given = {shard: since for shard, since in self.given.items() if since >= turn}
 
     def let_go(self) -> None:
-        """Stop handing on: all shards are others'."""
         self.given, self._leaving, self._newest = {}, {}, None
         self._handoff_plan.give_up()
         self._leave_ticks(())
@@ -78,10 +75,9 @@ class Handoff:
     async def hand_on(
         self, wanted: Mapping[int, int], *, givers: int = 1, commit_s: float = 0.0, at_once: bool = False
     ) -> float | None:
-        """Give some of these shards to their rightful nodes. Return the seconds until the next, or None at the end.
+        """Give some of these shards to their nodes. Return the seconds until the next. None: all have gone.
 
-        `givers`: how many nodes have shards to hand on, with this one. `commit_s`: seconds that a commit takes.
-        `at_once`: give every shard that can go, because we are stopping.
+        `givers`: nodes with shards to hand on. `commit_s`: a commit's seconds. `at_once`: we are stopping.
         """
         if not wanted:
             if self._leaving:
@@ -108,12 +104,11 @@ class Handoff:
         return PAUSE
 
     async def give_back(self, shards: Iterable[int], owners: Rightful) -> None:
-        """Give these shards to their rightful nodes. None of their jobs is here."""
+        """None of their jobs is here."""
         if wanted := {shard: owners[shard] for shard in shards}:
             await self._give(list(wanted), wanted)
 
     async def forget_empty(self) -> None:
-        """Remove shards of labels that no job asks for any more, now and then."""
         if self._core.monotonic() < self._forgot_at + FORGETS:
             return
         self._forgot_at = self._core.monotonic()
@@ -129,7 +124,7 @@ class Handoff:
         self.given.update(dict.fromkeys(ours, self._turns()))
 
     def _withhold(self) -> None:
-        """Leave ticks that are withheld now, but not for longer if the store makes us wait."""
+        """Withhold ticks, but no longer if the store makes us wait."""
         self._leave_ticks(self._handoff_plan.withheld())
         if self._handoff_plan.are_withheld:
             with suppress(LifecycleError):  # the queue has stopped
@@ -140,18 +135,15 @@ class Handoff:
             self._leave_ticks(())
 
     def _leave_ticks(self, of: Iterable[Job]) -> None:
-        """Leave the ticks of these jobs, both due ticks and ticks that wait for room. Those of all other jobs start
-        again.
-        """
+        """Leave ticks of these jobs. Those of all others start again."""
         jobs = frozenset(of)
         self._core.clock_guard.withhold(jobs)
         self._core.runs.marks.let_stay(lambda job: job in jobs and self._handoff_plan.is_idle(job))
 
     def _goes_along(self, job: Job) -> bool:
-        """Return whether the runs and ticks of a job may go with it: its state tells the next owner.
+        """Return whether a job's runs and ticks may go with it.
 
-        Of several ticks the state has only the oldest. The policy of the job says whether the next owner makes up for
-        the others.
+        Its state has only the oldest tick. Several go only if the next owner makes up for the others.
         """
         waiting = [(run.due_us, run.attempt) for run in job.runs] + list(job.backlog or ())
         policy, attempts = job.policy, {attempt for _, attempt in waiting}
@@ -162,7 +154,6 @@ class Handoff:
         return all(map(_waits, job.runs)) and all(stays_due(job, *each, self._core.timeline) for each in waiting)
 
     def _leave(self, shard: int, jobs: list[Job]) -> None:
-        """Give up the jobs of a shard: none of them runs, and their states are durable."""
         self._moves.shares.give([shard])
         for job in jobs:
             let_go_of(job, self._core.queue)
@@ -179,7 +170,6 @@ class Handoff:
             self.given.update(dict.fromkeys(shards, self._turns()))
 
     async def _look_for_jobs(self, shards: Iterable[int]) -> None:
-        """Find the stored jobs in these shards: known jobs, and jobs that have been entered since."""
         if not self._leaving.keys() >= set(shards):
             self._leaving, self._newest = {shard: [] for shard in shards}, None
         for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
@@ -190,11 +180,9 @@ class Handoff:
                 await checkpoint()
 
     def _jobs_in(self, shard: int) -> list[Job]:
-        """Return the jobs of the shard that are there now."""
         found = (self._core.jobs.find(id) for id in self._leaving[shard])
         return [job for job in found if job is not None and job.task is not None]
 
 
 def _waits(run: Attempt) -> bool:
-    """Return whether a run waits in a line for room, and nothing else accounts for it."""
     return run.started is None and not run.is_held and run.owes is None and run.cause is None

@@ -1,4 +1,4 @@
-"""Moves: tells which shards have come or gone, and asks the store for them next to all commits."""
+"""Tells of moved shards, and asks the store for them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """Asks the store in a thread, over connections that no commit delays. One question at a time."""
+    """Asks the store in a thread, one question at a time."""
 
     def __call__(self, call: Callable[[], T], /) -> Awaitable[T]:
-        """Return what the call returns, or raise what it raises."""
+        """Raises what the call raises."""
 
 
 class Moves:
-    """The moves of one scheduler's shards. `ask`: asks the store."""
-
     def __init__(self, core: Core, shares: Shares, ask: Ask) -> None:
         self._core = core
         self.shares = shares
         self.ask = ask
 
     def tell(self, began: float, jobs: int, *, taken: int = 0, given: int = 0) -> None:
-        """Tell of shards that have come or gone with this number of jobs, since that monotonic time."""
+        """`began`: monotonic seconds."""
         seconds = self._core.monotonic() - began
         where = f"{taken} shards come to us" if taken else f"{given} shards are handed on"
         logger.info("%s with %d jobs in %.3f s, %d are ours", where, jobs, seconds, len(self.shares.all()))

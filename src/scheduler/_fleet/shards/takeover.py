@@ -1,11 +1,10 @@
-"""Arrivals: the jobs of shards that have become ours are taken up in their present states.
+"""Jobs of shards that have become ours are taken up in their present states.
 
     read jobs that owe a tick or start soonest, and cut-off ticks  -> these go on
-    read the rest, in a task of the part's own                     -> the rest goes on, and the whole part is here
+    read the rest, in a task of the part's own                     -> the whole part is here
 
-Other arrivals do not wait for the rest, or the jobs of the next dead node would wait for all jobs of the one before. A
-shard whose jobs have not all been read stays with us, and one task at a time reads it. A part whose read fails, or is
-broken off, is unread as a whole, and is begun again. Jobs that are here stay as they are.
+Other parts do not wait for the rest: they may be the next dead node's. A part whose read fails is begun again as a
+whole; jobs that are here stay as they are.
 """
 
 from __future__ import annotations
@@ -31,16 +30,15 @@ from .moves import Moves
 logger = getLogger(__name__)
 
 MOST_AT_ONCE: Final = 1_000
-"""The most jobs that are read with the first question."""
 
 FIRST_US: Final = 1_000_000
-"""Microseconds: the jobs of a large part that start this soon are read first. The others are read while they run."""
+"""Microseconds: jobs of a large part that start this soon are read first."""
 
 AGAIN: Final = 0.13
-"""Seconds before a part is read again whose rest could not be read."""
+"""Seconds before an unread part is read again."""
 
 SOON: Final = 0.05
-"""Seconds before its next start in which a job is taken up without any sleep. Other jobs may take long."""
+"""Seconds before its next start in which a job is taken up without any sleep."""
 
 DIED: Final = "the process died under it, and its job has been removed since"
 DIED_AS_IT_ENDED: Final = "its agent died before it had ended what it ran of a job that others have by now"
@@ -49,7 +47,7 @@ EPOCH_BITS: Final = 32
 
 @define(eq=False)
 class _Part:
-    """Shards that come together. `noted`: rows that are known better here. `count`: jobs that have come."""
+    """Shards that come together. `noted`: rows known better here."""
 
     shards: frozenset[int]
     noted: LocalWrites
@@ -59,10 +57,9 @@ class _Part:
 
 
 class Takeover:
-    """The arrivals of one scheduler.
+    """`again`: looks which shards should come or go.
 
-    `again`: looks again which shards should come, or go. `tried`: gets the outcome of each read, by its connection:
-    "shards" for first jobs, "rests" for the others.
+    `tried`: gets each read's outcome, of "shards" (first jobs) or "rests".
     """
 
     def __init__(
@@ -83,29 +80,24 @@ class Takeover:
         self._reconciler = rows.reconciler
         self._row_reader = rows.row_reader
         self._line = anyio.CapacityLimiter(1)
-        """One question at a time for the rests of parts. Urgent questions have other lines."""
+        """Rests are read one question at a time. Urgent questions have other lines."""
         self._rests: dict[anyio.CancelScope, anyio.Event] = {}
-        """The rests that are being read, and an event for the end of each."""
         self._being_read: set[int] = set()
         self.unread: set[int] = set()
-        """Shards that are ours and whose jobs have not all been read."""
+        """Our shards that are not all read."""
         self._left: dict[int, set[int]] = {}
-        """Shards by the epochs of nodes that still run jobs of them. The jobs are ours."""
+        """Our shards, by epochs of nodes that still run their jobs."""
 
     def wanted(self, ours: Collection[int]) -> list[int]:
-        """Return which of our shards should be taken: they are not here as a whole, and no task reads them."""
+        """Return our shards that are not all here, and not being read."""
         return sorted((set(ours).difference(self._moves.shares.all()) | self.unread) - self._being_read)
 
     async def take(self, shards: Collection[int], group: TaskGroup) -> None:
-        """Take up the jobs of these shards. Returns when the jobs that start soonest are here. Raises StoreError.
-
-        A task of `group` reads the rest.
-        """
+        """Return when the soonest jobs are here; a task of `group` reads the rest. Raises StoreError."""
         if shards:
             await group.start(self._take, frozenset(shards), name="scheduler shards that come")
 
     async def let_go(self) -> None:
-        """Stop reading: all shards are others'."""
         rests = list(self._rests.items())
         for scope, _ in rests:
             scope.cancel()
@@ -115,11 +107,7 @@ class Takeover:
         self._left.clear()
 
     def of_the_gone(self, ticks: list[StoredTick], shards: Collection[int]) -> list[StoredTick]:
-        """Return the ticks, of these shards, whose nodes are gone.
-
-        A node that is there ends its runs itself, also runs of a job whose labels were changed by hand. Its shards are
-        ours only once it is gone from the view.
-        """
+        """Return the ticks whose nodes are gone. A present node ends its runs itself."""
         view = self._sharing.last
         there = set[int]() if view is None else {peer.epoch for peer in view.peers}
         for epoch in there.intersection(_agent_of(tick) for tick in ticks):
@@ -127,7 +115,7 @@ class Takeover:
         return [tick for tick in ticks if _agent_of(tick) not in there]
 
     async def close_left(self, view: View) -> None:
-        """Close the records of runs that were left to nodes which are gone now. Raises StoreError."""
+        """Close records of runs left to nodes that are gone now. Raises StoreError."""
         gone = self._left.keys() - {peer.epoch for peer in view.peers}
         shards = {shard for epoch in gone for shard in self._left[epoch]}.intersection(self._moves.shares.all())
         running = await self._moves.ask(lambda: self._sharing.running(sorted(shards))) if shards else []
@@ -156,7 +144,7 @@ class Takeover:
             self._being_read -= shards
 
     def _soon(self, shards: int) -> int | None:
-        """Return until when jobs start that are read first. None: there are few jobs."""
+        """None: there are few jobs."""
         if len(self._core.jobs) * shards / SHARDS < MOST_JOBS:
             return None
         return self._core.timeline.us(self._core.monotonic(), steady=False) + FIRST_US
@@ -171,7 +159,6 @@ class Takeover:
         return taken
 
     async def _begin(self, part: _Part, taken: TakenShards) -> None:
-        """Have these shards from now on, and take up their first jobs."""
         part.lost = lost_by_job(
             self._row_reader.ticks(self.of_the_gone(taken.running, part.shards)), self._row_reader.ticks(taken.owed)
         )
@@ -180,7 +167,7 @@ class Takeover:
         await self._take_up(part, taken.jobs)
 
     async def _read_rest(self, part: _Part) -> bool:
-        """Take up the unread jobs of a part. False: they could not be read, or the part is no longer wanted."""
+        """Return False if it failed, or is no longer wanted."""
         is_over = anyio.Event()
         with anyio.CancelScope() as scope:
             self._rests[scope] = is_over
@@ -204,7 +191,6 @@ class Takeover:
         return await run_sync(lambda: next(rows, None), abandon_on_cancel=True, limiter=self._line)
 
     def _end(self, part: _Part) -> None:
-        """Note that all jobs of a part have been read."""
         self._tried("rests", None)
         self._take_up_new(part)
         for lost in part.lost.values():
@@ -213,7 +199,6 @@ class Takeover:
         self._moves.tell(part.began, part.count, taken=len(part.shards))
 
     async def _take_up(self, part: _Part, jobs: Chunk) -> None:
-        """Take up these jobs, except jobs that are here already. Runs go on meanwhile."""
         work = LongWork(self._core.clock)
         for raw, state in jobs:
             if work.is_long():
@@ -229,18 +214,16 @@ class Takeover:
                 part.count += 1
 
     def _starts_soon(self, state: StoredState | None) -> bool:
-        """Return whether a job with that state starts soon, or should have: later jobs start later."""
         dues = () if state is None else (state.next_us, state.retry_at_us)
         until_us = self._core.timeline.us(self._core.monotonic() + SOON, steady=False)
         return any(type(due_us) is int and due_us <= until_us for due_us in dues)
 
     def _take_up_new(self, part: _Part) -> None:
-        """Take up jobs that were added while others still had their shards, too late for the read."""
+        """Take up jobs added too late for the read."""
         for job in filter(None, map(self._core.jobs.find, list(part.noted.ids))):
             if job.is_elsewhere and job.task is not None and shard_of_job(job) in part.shards:
                 self._reconciler.take_over(known_row(job), part.noted.states.get(job.id), Lost())
 
 
 def _agent_of(tick: StoredTick) -> int:
-    """Return the epoch of the node that has marked it."""
     return tick.fence >> EPOCH_BITS

@@ -1,7 +1,4 @@
-"""Unplaced: labels that jobs ask for and that no node has. A change is logged once.
-
-Until a node has them these jobs wait, and nothing is wrong with them. On the loop.
-"""
+"""Logs changes of labels that jobs need and no node has. On the loop."""
 
 from __future__ import annotations
 
@@ -14,13 +11,10 @@ logger = getLogger(__name__)
 
 
 class Unplaced:
-    """The labels that were missing at the last look at the nodes."""
-
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def look(self, view: View) -> None:
-        """Log labels that are missing now, and labels that are there again."""
         if not view.labelled and not self._known:
             return
         asked = {shard.where for shard in view.labelled.values() if not shard.owner}
