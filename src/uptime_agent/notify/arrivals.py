@@ -23,7 +23,7 @@ class Arrivals:
         self._sent: list[Entry] = []
 
     def take_up(self) -> list[Entry]:
-        """Discard other nodes' messages, and return our new ones."""
+        """Discard other nodes' messages, return our new ones."""
         for entry in self._entries.all():
             if not entry.job.is_ours:
                 self._entries.discard(entry)
@@ -32,7 +32,7 @@ class Arrivals:
         return [entry for entry in map(self._entry_of, new) if entry is not None]
 
     def sent(self) -> list[Entry]:
-        """Return messages sent in a digest whose jobs must still end. Once each."""
+        """Return messages of digests whose jobs must still end. Once each."""
         sent, self._sent = self._sent, []
         return sent
 
@@ -44,7 +44,7 @@ class Arrivals:
             return False
 
     def is_coming(self, key: str, again: datetime) -> bool:
-        """Whether another node left us a message that is not entered yet. Then its job starts at `again`."""
+        """Whether another node left us a message that is not entered yet: its job starts at `again`."""
         try:
             job = self._scheduler.get(job_id(key))
         except JobNotFound:  # it is settled

@@ -16,11 +16,11 @@ class Backlog:
         self._have_taken: set[str] = set()
 
     def taken(self, channel: str) -> None:
-        """Note that a channel took a message."""
+        """Note that a channel works."""
         self._have_taken.add(channel)
 
     def stuck(self, channels: Collection[str], now: float) -> dict[str, bool]:
-        """Whether each channel took nothing since the last call, though a message waited."""
+        """Whether each channel took nothing, though a message waited."""
         have_taken, self._have_taken = self._have_taken, set()
         return {name: name not in have_taken and self._is_stuck(name, now) for name in channels}
 
@@ -28,7 +28,7 @@ class Backlog:
         return any(self._is_lying(entry, now) for entry in self._entries.of_channel(channel))
 
     def _is_lying(self, entry: Entry, now: float) -> bool:
-        """Whether a message waits for its channel, not for the rate."""
+        """It waits for its channel, not for the rate."""
         if not self._entries.is_ready(entry, now):
             return False
         next_start = entry.job.next_start

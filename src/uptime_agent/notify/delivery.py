@@ -1,10 +1,10 @@
-"""The delivery of one message: the task of the outbox's jobs.
+"""The task of the outbox's jobs: deliver one message.
 
     the outbox has not begun                      -> waits
-    settled, too old, or its channel is gone      -> the result says so, and the job ends
-    not its turn, for the channel's rate          -> another start of the job
+    settled, too old, or its channel is gone      -> the result says so
+    not its turn, for the channel's rate          -> another start
     alone or in a digest                          -> sent
-    not taken                                     -> the run fails, and is retried with backoff
+    not taken                                     -> retried with backoff
 
 Each channel has its own limit: none waits for another.
 """
@@ -30,7 +30,7 @@ LONGEST_REST: Final = 3_600.0
 
 @frozen(kw_only=True)
 class Way:
-    """A channel in use. `timeout`: seconds for a notification."""
+    """A channel in use. `timeout`: seconds."""
 
     channel: Channel
     timeout: float = 10.0
@@ -38,7 +38,7 @@ class Way:
 
 
 class Delivery:
-    """Delivers messages. `clean` masks secrets in failures."""
+    """`clean` masks secrets in failures."""
 
     def __init__(
         self, outbox: Outbox, ways: Mapping[str, Way], means: Means, clean: Callable[[str], str] = str
@@ -53,7 +53,7 @@ class Delivery:
         self._rest_until: dict[str, float] = {}
 
     def follow(self, ways: Mapping[str, Way]) -> None:
-        """Use these channels. An unchanged rate keeps its turns."""
+        """Use these channels. Unchanged rates keep their turns."""
         self._turns = {
             name: self._turns[name] if name in self._ways and self._ways[name].rate == way.rate else Turns(way.rate)
             for name, way in ways.items()
@@ -61,10 +61,7 @@ class Delivery:
         self._ways = ways
 
     async def run(self, values: Any, _digest: str | None = None) -> dict[str, Any]:
-        """Deliver a job's message. Raises Undelivered to be retried.
-
-        `_digest`: for the outbox.
-        """
+        """Deliver a job's message. Raises Undelivered to be retried."""
         await self._outbox.has_begun()
         try:
             message = message_of(values)
@@ -111,7 +108,7 @@ class Delivery:
         return told | ({} if remark is None else {"remark": self._clean(remark)})
 
     def _wait(self, message: Message) -> float:
-        """Seconds until the message's turn, which it takes, or until a rest ends."""
+        """Seconds until the message's turn, or a rest's end."""
         now = self._means.clock.monotonic()
         turn = self._turn_of.pop(message.key, None)
         turn = self._turns[message.channel].take(now) if turn is None else turn
@@ -130,10 +127,7 @@ class Delivery:
 
 
 async def sent(notification: Notification, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
-    """Send within the timeout, and return the remark.
-
-    Any error becomes Undelivered, without secrets and cause.
-    """
+    """Send within the timeout; return the remark. Any error becomes Undelivered, without secrets."""
     try:
         with anyio.fail_after(way.timeout):
             return await way.channel.send(notification, means)
@@ -147,7 +141,7 @@ async def sent(notification: Notification, way: Way, means: Means, clean: Callab
 
 
 async def sent_test(name: str, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
-    """Send a test message; return the remark. Raises Undelivered."""
+    """Send a test; return the remark. Raises Undelivered."""
     now = means.clock.wall()
     message = Message(
         kind=MessageKind.TEST,

@@ -1,7 +1,7 @@
-"""Messages sent in another's digest, until their jobs record it.
+"""Messages of digests, until their jobs record it.
 
-The end of the sending run settles them, and its transaction makes their jobs name the digest. So a later process sends
-nothing for them. Lives on the loop.
+The transaction that ends the sending run makes their jobs name the digest: a later process sends nothing for them.
+Lives on the loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Digests:
         self._sent[job.id] = _Sent(job, digest, None)
 
     def mark(self, digest: object) -> None:
-        """Have its messages' jobs name the digest. Call it while the run's end is told."""
+        """Have its messages' jobs name the digest, while the run's end is told."""
         for sent in list(self._sent.values()):
             if sent.digest == digest and sent.message is not None:
                 with suppress(JobNotFound):
@@ -47,11 +47,11 @@ class Digests:
                 self.take_up(sent.job, sent.digest)
 
     def has(self, id: str) -> bool:
-        """Whether a digest sent that job's message."""
+        """Whether a digest sent that message."""
         return id in self._sent
 
     def digest_of(self, key: str) -> str | None:
-        """The key of a message's digest, if any."""
+        """The key of a message's digest."""
         sent = self._sent.get(job_id(key))
         return None if sent is None else sent.digest
 

@@ -15,10 +15,10 @@ TASK: Final = "notify"
 """Also the tag of its jobs."""
 
 PREFIX: Final = "notify:"
-"""Of job ids. No target has such a name."""
+"""No target has such a name."""
 
 NEVER: Final = timedelta(days=36_500)
-"""Delay of a schedule's start, which never comes: the outbox starts the job."""
+"""The outbox starts the job instead."""
 
 SOON: Final = timedelta(days=3_650)
 """A job due later waits for the outbox."""
@@ -85,12 +85,12 @@ class Entries:
         return list(self._by_channel.get(channel, {}).values())
 
     def open_of(self, target: str) -> list[Entry]:
-        """RESOLVED messages of the target's open incidents, one per channel."""
+        """RESOLVED messages of open incidents, one per channel."""
         entries = self.of_target(target)
         return [each for each in entries if each.kind is MessageKind.RESOLVED and each.message.ended is None]
 
     def trigger_of(self, message: Message) -> Entry | None:
-        """The incident's TRIGGER on the same channel. None: settled."""
+        """Its TRIGGER on the same channel. None: settled."""
         return self.find(evolve(message, kind=MessageKind.TRIGGER, number=0).key)
 
     def is_ready(self, entry: Entry, now: float) -> bool:
@@ -124,12 +124,12 @@ def job_id(key: str) -> str:
 
 
 def is_same(one: Message, other: Message) -> bool:
-    """Whether both concern one incident and channel."""
+    """Of one incident and channel."""
     return (one.incident, one.channel) == (other.incident, other.channel)
 
 
 def waits_to_be_told(job: Job, now: float) -> bool:
-    """Whether a job waits for the outbox. `now`: UTC seconds."""
+    """Whether the outbox starts it. `now`: UTC seconds."""
     return job.next_start is None or job.next_start > instant_of(now) + SOON
 
 

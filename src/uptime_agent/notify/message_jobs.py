@@ -1,4 +1,4 @@
-"""The jobs of messages: a stored one-shot job each."""
+"""A stored one-shot job for each message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRIORITY: Final = 6
 
 
 class MessageJobs:
-    """All entries' jobs. `now`: UTC seconds since 1970. `unstored`: a target whose messages are not stored."""
+    """`now`: UTC seconds since 1970. `unstored`: a target whose messages are not stored."""
 
     def __init__(
         self, scheduler: Scheduler, entries: Entries, now: Callable[[], float], unstored: str | None = None
@@ -29,9 +29,9 @@ class MessageJobs:
         self._unstored = unstored
 
     def add(self, message: Message, due: float | None) -> None:
-        """Enter a message with its job. `due` None: the outbox starts it later.
+        """Enter a message and its job. `due` None: the outbox starts it later.
 
-        A stopping scheduler takes no job: the next process finds it in history.
+        A stopping scheduler takes none: the next process finds it in history.
         """
         with suppress(AlreadyStopped):
             self._add(message, due)

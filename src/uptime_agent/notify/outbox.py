@@ -5,8 +5,8 @@
               REMINDER 1, due when its time has come
     Closed -> the reminder goes; RESOLVED is due once TRIGGER is settled
 
-All this is in the transaction of the check's end: a crash leaves both or neither. A settled message was taken or has
-expired, or its channel is gone. Lives on the loop.
+All this is in the transaction of the check's end: a crash leaves both or neither. Settled: taken, expired, or without a
+channel. Lives on the loop.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AGAIN: Final = 1.0
 """Seconds after a refused start."""
 
 RESTED: Final = timedelta(seconds=60)
-"""Then a message that was in progress at three crashes is tried once more."""
+"""For messages in progress at three crashes."""
 
 DELIVERED: Final = "delivered"
 NEEDLESS: Final = "needless"
@@ -47,10 +47,11 @@ NOT_YET: Final = "waits for its turn"
 
 
 class Outbox:
-    """Unsettled messages and open incidents, by channel.
+    """Unsettled messages and open incidents.
 
-    `routes`: each existing target's channels; None: all. `say` gets words about messages. `clean` masks secrets. `now`:
-    UTC seconds since 1970. `unstored`: our own name, whose messages are not stored.
+    `routes`: each target's channels; None: all. `say` hears about messages. `clean` masks secrets. `now`: UTC seconds
+    since
+    1970. `unstored`: our own name, whose messages are not stored.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Outbox:
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def hear(self, news: News) -> None:
-        """Take news. Errors are logged and affect no other listener."""
+        """Take news. Errors are only logged."""
         if self._early is not None:
             self._early.append(news)
             return
@@ -143,7 +144,7 @@ class Outbox:
     def _revive(self, entry: Entry) -> None:
         """Replace a job that ended unsettled.
 
-        A clock was set back: its last start never ran, as the store has a record of that instant.
+        A clock was set back: its last start never ran, as that instant has a record.
         """
         self._entries.discard(entry)
         message = entry.message
@@ -170,15 +171,15 @@ class Outbox:
             self._jobs.start_soon(entry)
 
     def is_coming(self, key: str) -> bool:
-        """Whether another node left us a message that is not here yet. Then its job starts again."""
+        """Whether another node left us a message that is not here yet: its job starts again."""
         return self._arrivals.is_coming(key, instant_of(self._now() + AGAIN))
 
     async def has_begun(self) -> None:
-        """Wait for `begin`: before it, messages are unknown."""
+        """Wait for `begin`."""
         await self._begun.wait()
 
     def follow(self, channels: Collection[str], routes: Mapping[str, Collection[str] | None], rules: Rules) -> None:
-        """Use these. A new channel hears of open incidents at their next checks."""
+        """Use these. New channels hear of open incidents at their next checks."""
         windows = self._windows if rules.digest == self.rules.digest else {}
         self._windows = {name: windows.get(name) or Window(rules.digest) for name in channels}
         self._channels, self._routes, self.rules = channels, routes, rules
@@ -189,7 +190,7 @@ class Outbox:
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def stuck(self) -> dict[str, bool]:
-        """Whether each channel took nothing since the last call, though a message waited."""
+        """Whether each channel took nothing, though a message waited."""
         return self._backlog.stuck(self._channels, self._now())
 
     def find(self, key: str) -> Message | None:
@@ -198,7 +199,7 @@ class Outbox:
         return None if entry is None else entry.message
 
     def wait(self, key: str) -> float | None:
-        """Seconds until it may be sent. None: another event decides, or it is unknown."""
+        """Seconds until it may be sent. None: another event decides."""
         entry = self._entries.find(key)
         return None if entry is None else self._entries.wait(entry, self._now())
 
@@ -214,7 +215,7 @@ class Outbox:
             return True
 
     def ready(self, channel: str) -> list[Message]:
-        """The channel's sendable messages, except reminders, which go alone."""
+        """Sendable messages, except reminders, which go alone."""
         return [
             entry.message
             for entry in self._entries.of_channel(channel)
@@ -227,13 +228,13 @@ class Outbox:
         return {"delivery": "settled before"} if digest is None else {"delivery": DELIVERED, "in": digest}
 
     def postpone(self, key: str, seconds: float | None) -> None:
-        """Restart the job after `seconds`; None: when the outbox says."""
+        """Restart the job after `seconds`; None: the outbox decides."""
         if (entry := self._entries.find(key)) is not None:
             later = NEVER if seconds is None else timedelta(seconds=seconds)
             entry.job.set_next_start(instant_of(self._now()) + later)
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
-        """Settle a digest's messages. Their jobs start once more to record it."""
+        """Settle a digest's messages. Their jobs record it."""
         for message in messages:
             if (entry := self._entries.find(message.key)) is not None:
                 self._digests.put(entry, key)
@@ -306,7 +307,7 @@ class Outbox:
             self._jobs.let_go(entry, now if until is None else until)
 
     def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
-        """Tell what an earlier process or a new channel has missed. `since`: UTC seconds."""
+        """Tell missed changes. `since`: UTC seconds."""
         for entry in self._entries.open_of(target):
             if incident is None or entry.message.incident != incident.id:
                 self._close(entry, self._now() if since is None else since, None)
@@ -352,7 +353,7 @@ class Outbox:
             self._say(f"{said}: {what}")
 
     def _trigger_settled(self, message: Message, *, was_told: bool) -> None:
-        """Release RESOLVED. If the alarm was never delivered, it says so."""
+        """Release RESOLVED, which says if the alarm was never delivered."""
         resolved = self._entries.find(evolve(message, kind=MessageKind.RESOLVED).key)
         if resolved is None:
             return

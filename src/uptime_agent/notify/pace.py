@@ -1,4 +1,4 @@
-"""Pace: how many messages a channel gets per time, and which go together. Pure."""
+"""How many messages a channel gets, and which go together. Pure."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Digest:
 
 @frozen(kw_only=True)
 class Rules:
-    """All channels' rules, in seconds. `reminders` None: none. `digest` None: messages go alone.
+    """In seconds. `reminders` None: none. `digest` None: messages go alone.
 
-    `expiry`: the age at which an undelivered message is given up.
+    `expiry`: the age at which a message is given up.
     """
 
     reminders: float | None = None
@@ -44,13 +44,13 @@ class Rules:
 
 @define(eq=False)
 class Turns:
-    """A channel's turns, in monotonic seconds. `rate` None: unlimited."""
+    """In monotonic seconds. `rate` None: unlimited."""
 
     rate: Rate | None
     _taken: deque[float] = field(factory=deque)
 
     def take(self, now: float) -> float:
-        """Take the next turn; return its instant."""
+        """Return the next turn's instant."""
         if self.rate is None:
             return now
         turn = now
@@ -62,14 +62,14 @@ class Turns:
 
 @define(eq=False)
 class Window:
-    """A channel's recent messages. `digest` None: none is held."""
+    """Recent messages. `digest` None: none is held."""
 
     digest: Digest | None
     _arisen: deque[float] = field(factory=deque)
     _until: float = 0.0
 
     def hold_until(self, now: float) -> float | None:
-        """Count a message; return until when a digest holds it, if one does."""
+        """Count a message; return until when a digest holds it."""
         if self.digest is None:
             return None
         while self._arisen and not now - self.digest.seconds < self._arisen[0] <= now:
@@ -85,7 +85,7 @@ class Window:
 def together(first: Message, ready: Sequence[Message], digest: Digest | None) -> tuple[Message, ...]:
     """Return the messages that go with `first`, itself included, in order of arrival.
 
-    `ready`: its channel's sendable messages. A digest held them, or they fill one, as after an outage.
+    `ready`: sendable ones. A digest held them, or they fill one, as after an outage.
     """
     if digest is None:
         return (first,)

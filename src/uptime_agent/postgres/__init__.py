@@ -1,4 +1,4 @@
-"""PostgreSQL fleets: probes of servers and databases, and their stores.
+"""PostgreSQL fleets: probes and metric stores.
 
 Queries run on the event loop, storage on its own thread. First use imports psycopg.
 """

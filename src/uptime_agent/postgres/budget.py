@@ -1,7 +1,7 @@
 """A target's cost budget: probes are slowed to a share of the server's time.
 
-Costs count in windows of a minute. Above budget, intervals double, the costliest probe first, until the rest fits.
-Below half, the cheapest gets one step back. A stretched probe keeps its grid, and records the other ticks as skipped.
+After a minute over budget, intervals double, the costliest probe first, until the rest fits. After one below half, the
+cheapest gets a step back. A stretched probe keeps its grid, and records other ticks as skipped.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from attrs import define, field
 WINDOW: Final = 60.0
 """Seconds."""
 MOST: Final = 16
-"""The largest factor of an interval."""
+"""Of an interval's factor."""
 NEVER: Final = frozenset({"connectivity", "node_role"})
-"""Probes that are never stretched."""
+"""Never stretched."""
 
 
 @define(eq=False)
 class Budget:
-    """`share`: of one core. Costs and monotonic times are in seconds."""
+    """`share`: of one core. Costs and monotonic times in seconds."""
 
     share: float
     load: float = 0.0
-    """The last whole window's share."""
+    """Of the last window."""
     factors: dict[str, int] = field(factory=dict)
     """Of stretched probes."""
     _costs: dict[str, float] = field(factory=dict)
@@ -37,7 +37,7 @@ class Budget:
         self._costs[probe] = self._costs.get(probe, 0.0) + cost
 
     def admits(self, probe: str, due: float, every: float) -> bool:
-        """Whether a probe runs at the tick `due`, UTC seconds."""
+        """Whether the tick counts. `due`: UTC seconds."""
         factor = self.factors.get(probe, 1)
         return factor == 1 or int(due / every + 0.5) % factor == 0
 

@@ -7,17 +7,17 @@ from typing import Final
 from .contract import Probe, Row, Rows
 
 CLOSE: Final = ("activity", "blocking")
-"""Probes that run every second in a burst."""
+"""They run every second in a burst."""
 EVERY: Final = 1.0
 LASTS: Final = 60.0
 BLOCKED: Final = 5.0
-"""Seconds of waiting for a lock."""
+"""Seconds of waiting."""
 FULL: Final = 0.9
-"""Share of connections in use."""
+"""Of the connections."""
 
 
 def calls_for_burst(probe: Probe, rows: Rows) -> str | None:
-    """Return why these rows call for a burst, if they do."""
+    """Return why these rows call for a burst."""
     names = [column.name for column in probe.columns]
     if probe.name == "blocking" and "waited" in names:
         waited = max((_number(row, names.index("waited")) for row in rows), default=0.0)

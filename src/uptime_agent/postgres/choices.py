@@ -1,7 +1,7 @@
-"""Choices: what each scope says of a probe, and which decides. Pure.
+"""Choices: which scope decides what of a probe. Pure.
 
-Scopes nest: server, cluster, group, everything, the probe's defaults. The innermost that sets a value decides. Nothing
-is copied: a change of an outer scope reaches all inside.
+Scopes nest: server, cluster, group, everything, the probe's defaults. The innermost that sets a value decides. A change
+of an outer scope reaches all inside.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from attrs import evolve, field, fields, frozen
 from .contract import Probe
 
 BUILT_IN: Final = "built-in"
-"""The probe's own values."""
 
 
 @frozen
 class Choice:
-    """One scope's wishes for a probe, in seconds; None: unset."""
+    """One scope's wishes, in seconds; None: unset."""
 
     is_enabled: bool | None = None
     every: float | None = None
@@ -29,7 +28,7 @@ class Choice:
 
 @frozen
 class Layer:
-    """A scope and its choices by probe."""
+    """A scope's choices by probe."""
 
     scope: str
     choices: Mapping[str, Choice] = field(factory=dict)
@@ -47,7 +46,7 @@ KEYS: Final = tuple(each.name for each in fields(Choice))
 
 
 def origins(probe: Probe, layers: Iterable[Layer], retention: float | None = None) -> dict[str, Origin]:
-    """Return each value of a probe with its scope, innermost first. `retention`: default, in seconds."""
+    """Return each value with its scope, innermost first. `retention`: default, in seconds."""
     known = list(layers)
     built_in = Choice(probe.is_enabled, probe.every, probe.timeout, retention)
     return {key: next(_said(key, probe.name, known), Origin(getattr(built_in, key), BUILT_IN)) for key in KEYS}
@@ -62,7 +61,7 @@ def _said(key: str, probe: str, layers: Iterable[Layer]) -> Iterator[Origin]:
 
 @frozen
 class Plan:
-    """How a probe runs on a target. `every`: seconds."""
+    """A probe on a target. `every`: seconds."""
 
     probe: Probe
     is_enabled: bool
@@ -70,7 +69,7 @@ class Plan:
 
 
 def planned(probe: Probe, layers: Iterable[Layer]) -> Plan:
-    """Return how a probe runs; innermost layer first."""
+    """Plan a probe, the innermost layer first."""
     found = origins(probe, layers)
     timeout = found["timeout"].value
     fitted = probe if timeout == probe.timeout else evolve(probe, timeout=timeout)

@@ -1,4 +1,4 @@
-"""A target's databases to which we may connect, listed at most once a minute."""
+"""A target's databases, listed at most once a minute."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Databases:
         self._failed: Result | None = None
 
     def follow(self, target: PostgresTarget) -> None:
-        """Use this target's settings. New ones make the next call list again."""
+        """Use this target's settings."""
         if target.patterns != self._target.patterns:
             self._at = None
         self._target = target

@@ -1,4 +1,4 @@
-"""The doctor: runs each probe once, and says what it lacks."""
+"""The doctor runs each probe once, and says what it lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAVE_WITHIN: Final = 5.0
 
 @frozen
 class Diagnosis:
-    """Whether a probe works on a target, and what is missing."""
+    """Whether a probe works, and what is missing."""
 
     probe: str
     is_well: bool
@@ -33,7 +33,7 @@ class Diagnosis:
 
 
 async def examine(target: PostgresTarget, probes: Iterable[Probe], resolver: Resolver, clock: Clock) -> list[Diagnosis]:
-    """Run each probe once, on the server or its first database."""
+    """Run each probe once, on the server or a database."""
     async with anyio.create_task_group() as group:
         connections = Connections(Dialler(target.server, resolver, clock), target.limit, group.start_soon, clock)
         reach = Reach(connections, Breaker(), group.start_soon, clock)

@@ -1,4 +1,4 @@
-"""The fleet: a job for each (probe, target), and an outcome for each due database."""
+"""The fleet: a job for each (probe, target), an outcome for each database."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ logger = getLogger(__name__)
 
 FLUSH_WITHIN: Final = 5.0
 LOOK_UP_WITHIN: Final = 2.0
-"""Seconds to look up all addresses, before the first connections."""
+"""Seconds. Then the first connections begin."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @frozen
 class Due:
-    """A due probe: `at`, UTC seconds, begun `lateness` seconds later."""
+    """`at`: UTC seconds. `lateness`: seconds."""
 
     member: Member
     probe: Probe
@@ -51,7 +51,7 @@ class Due:
 class Fleet:
     """All targets with their probes. Use `async with fleet.running():` around its scheduler's run.
 
-    `is_once`: all jobs exist before the body begins.
+    `is_once`: all jobs exist before the body.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Fleet:
         self._around = Around(resolver, self._spawn, clock)
         self._recorder = Recorder(store, spool, clock)
         self.report: Drained | None = None
-        """What became of unstored metrics. None: not ended in time."""
+        """None: not ended in time."""
         self._group: TaskGroup | None = None
         self._jobs = Jobs(scheduler, clock, probes, self._lasts)
         self._left: list[Member] = []
-        """Removed targets with unreleased connections."""
+        """Removed, with unreleased connections."""
         self.follow(targets)
         scheduler.register(TASK, self.run)
         scheduler.listen(self._missed, RunMissed)
@@ -138,7 +138,7 @@ class Fleet:
         return changes
 
     async def _begin(self, new: Sequence[tuple[str, str]]) -> None:
-        """Add jobs once addresses are known: no first connection exceeds a shared limit."""
+        """Once addresses are known, no first connection exceeds a shared limit."""
         if len(self.members) > 1:
             with anyio.move_on_after(LOOK_UP_WITHIN):
                 async with anyio.create_task_group() as group:
@@ -154,7 +154,7 @@ class Fleet:
         member.reach.close()
 
     async def run(self, target: str, probe: str) -> None:
-        """Run a probe on a target's databases; record each outcome at once."""
+        """Run a probe on a target's databases."""
         pair = self._jobs.pairs[target, probe]
         member, found = pair.member, pair.plan.probe
         at = current_run().due.timestamp()
@@ -206,7 +206,6 @@ class Fleet:
             raise
 
     def _record_unasked(self, due: Due, result: Result) -> None:
-        """Record an outcome for each known database."""
         known = due.member.databases.known if due.probe.scope is Scope.DATABASE else ()
         for database in known or (None,):
             self._record(due, database, result)
@@ -248,7 +247,7 @@ class Fleet:
             self._share(member)
 
     def _share(self, member: Member) -> None:
-        """Have targets that are one server share one limit. The server counts leaving ones, too."""
+        """Targets that are one server share one limit. It counts leaving ones, too."""
         connections = member.reach.connections
         others = [each for each in (*self.members.values(), *self._left) if each is not member]
         same = [each.reach.connections for each in others if each.is_same_as(member)]

@@ -1,7 +1,6 @@
-"""Identities of servers: which server, and since when it runs. Pure.
+"""Which server it is, and since when it runs. Pure.
 
-`node_role` finds them. Stored on change, `identity` samples are restarts, failovers and upgrades. No rate spans a
-restart.
+Samples of `identity` are restarts, failovers and upgrades. No rate spans a restart.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ IDENTITY: Final = Probe(
 )
 _NAMES: Final = tuple(column.name for column in IDENTITY.columns)
 _BEGIN_ANEW: Final = ("system_identifier", "started")
-"""A change of these resets counters."""
+"""A change resets counters."""
 
 
 def identity_of(probe: Probe, rows: Rows) -> Row | None:
-    """Return a row of IDENTITY; None: another probe."""
+    """Return a row of IDENTITY."""
     if probe.name != SOURCE or not rows:  # as with nearly every outcome
         return None
     names = [column.name for column in probe.columns]
@@ -45,9 +44,9 @@ def identity_of(probe: Probe, rows: Rows) -> Row | None:
 
 
 def key_of(identity: Row) -> Key | None:
-    """Return a key of one server; None: unknown.
+    """Return a key of one server: no two start in the same microsecond.
 
-    A standby has its primary's system identifier, but no two servers start in the same microsecond.
+    A standby has its primary's system identifier.
     """
     named = dict(zip(_NAMES, identity, strict=True))
     system, started = (named[name] for name in _BEGIN_ANEW)
@@ -55,7 +54,7 @@ def key_of(identity: Row) -> Key | None:
 
 
 def changes(before: Row | None, after: Row) -> Iterator[str]:
-    """Say what happened to a server between two samples."""
+    """Say what happened between two samples."""
     if before is None or before == after:
         return
     old, new = (dict(zip(_NAMES, row, strict=True)) for row in (before, after))
@@ -72,9 +71,9 @@ def changes(before: Row | None, after: Row) -> Iterator[str]:
 
 
 def resets(samples: Sequence[StoredSample]) -> list[float]:
-    """Return when counters were reset, in UTC seconds, sorted, for `rates`.
+    """Return resets of counters, in UTC seconds, sorted, for `rates`.
 
-    `samples`: identities, in any order. A restart has two instants, start and discovery: a measurement may lie between.
+    A restart counts at its start and its discovery: a measurement may lie between.
     """
     ordered = sorted((each for each in samples if each.rows), key=lambda each: each.at)
     found: set[float] = set()
@@ -90,7 +89,7 @@ def resets(samples: Sequence[StoredSample]) -> list[float]:
 
 
 def _started(row: Mapping[str, Any]) -> float | None:
-    """UTC seconds; the store has microseconds."""
+    """UTC seconds; stored in microseconds."""
     started = row.get("started")
     return None if started is None else float(started) / 1e6
 

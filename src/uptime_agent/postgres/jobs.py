@@ -1,7 +1,6 @@
 """A fleet's jobs: one for each enabled probe on each target.
 
-A pair of target and probe stays one object with one phase: an interval that changes back returns to its grid. A late
-call sees whether its pair is still wanted.
+A pair of target and probe keeps its phase: an interval that changes back returns to its grid.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from .target import PostgresTarget
 TASK: Final = "probe"
 """Also a tag of its jobs."""
 TOGETHER: Final = 50
-"""Jobs added before other tasks get a turn."""
+"""Then other tasks get a turn."""
 SOON: Final = 10.0
-"""Seconds over which first starts are spread."""
+"""Seconds that spread first starts."""
 
 Key = tuple[str, str]
 """Target and probe."""
 Lasts = Callable[[list[Key]], Awaitable[list[float | None]]]
-"""When each last sample was due, in UTC seconds."""
+"""Last samples' due instants, in UTC seconds."""
 
 
 @define(eq=False)
 class Pair:
-    """A probe on a target; outdated once replaced. `anchor`: an instant of its grid, UTC; None: no job yet."""
+    """A probe on a target. `anchor`: an instant of its grid, UTC; None: no job yet."""
 
     member: Member
     plan: Plan
@@ -48,7 +47,7 @@ class Pair:
 
 
 class Jobs:
-    """Jobs for targets and probes. `lasts`: the last samples."""
+    """Jobs by target and probe."""
 
     def __init__(self, scheduler: Scheduler, clock: Clock, probes: Mapping[str, Probe], lasts: Lasts) -> None:
         self.pairs: dict[Key, Pair] = {}
@@ -59,7 +58,7 @@ class Jobs:
         self._lasts = lasts
 
     def follow(self, before: Collection[str], after: Sequence[Member]) -> tuple[Key, ...]:
-        """Plan a job for each enabled probe. Return the new pairs, for `begin`. `before`: targets with jobs."""
+        """Plan jobs for enabled probes; return new pairs, for `begin`. `before`: targets with jobs."""
         known = {key: pair.plan for key, pair in self.pairs.items() if key[0] in before}
         members = {member.target.name: member for member in after}
         targets = [member.target for member in after]
@@ -76,7 +75,7 @@ class Jobs:
         return changes.added
 
     async def begin(self, keys: Sequence[Key]) -> None:
-        """Add missing jobs, continuing after their last samples."""
+        """Add missing jobs, continuing after last samples."""
         new = {key: pair for key in keys if (pair := self.pairs.get(key)) is not None and pair.anchor is None}
         lasts = await self._lasts(list(new))
         for number, ((key, pair), last) in enumerate(zip(new.items(), lasts, strict=True)):
@@ -86,20 +85,20 @@ class Jobs:
                 await checkpoint()
 
     def of(self, target: str, probe: str) -> Job | None:
-        """Return the job of a probe on a target, if any."""
+        """Return a probe's job, if any."""
         try:
             return self._scheduler.get(job_id(target, probe))
         except JobNotFound:
             return None
 
     def pair_of(self, id: str) -> Pair | None:
-        """Return the pair of that job; None: another job."""
+        """Return the job's pair, if any."""
         task, _, rest = id.partition(":")
         target, _, probe = rest.rpartition(":")
         return self.pairs.get((target, probe)) if task == TASK else None
 
     def _drop(self, key: Key) -> None:
-        """A run is cut off, and cancelled on the server."""
+        """Also on the server."""
         member, probe = self.pairs.pop(key).member, key[1]
         with suppress(JobNotFound):  # it has not been added yet
             self._scheduler.remove(job_id(*key))
@@ -109,7 +108,6 @@ class Jobs:
             del member.told[told]
 
     def _change(self, pair: Pair, plan: Plan) -> None:
-        """The phase stays for every interval."""
         before, pair.plan = pair.plan, plan
         if pair.anchor is None or plan.every == before.every:
             return
@@ -158,7 +156,7 @@ def _grace(every: float) -> float:
 
 
 def _slot(anchor: datetime, every: float, now: float) -> datetime:
-    """The grid's newest instant, not after `now`."""
+    """The newest instant, not after `now`."""
     first = anchor.timestamp()
     return datetime.fromtimestamp(first + (now - first) // every * every, UTC)
 
@@ -166,8 +164,8 @@ def _slot(anchor: datetime, every: float, now: float) -> datetime:
 def first_start(target: str, probe: Probe, every: float, last: float | None, now: float) -> datetime:
     """Return a probe's first start: an interval after its last sample, or soon.
 
-    A sample of the future, after a clock was set back, counts as one of now. A target's cheap probes start together to
-    share connections; so do costly ones of databases. A costly one of the server starts alone.
+    A sample from the future, after a clock was set back, counts as one of now. A target's cheap probes start together
+    to share connections; so do costly ones of databases.
     """
     if last is not None and (coming := min(last, now) + every) > now:
         return datetime.fromtimestamp(coming, UTC)
@@ -179,5 +177,5 @@ def first_start(target: str, probe: Probe, every: float, last: float | None, now
 
 
 def _share(text: str) -> float:
-    """From 0 to 1, always the same for one text."""
+    """From 0 to 1, by text."""
     return crc32(text.encode()) / 2**32

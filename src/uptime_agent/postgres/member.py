@@ -1,4 +1,4 @@
-"""Members of a fleet: targets with their state."""
+"""Targets with their state."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Around:
 
 @define(eq=False)
 class Member:
-    """A target as it is probed.
+    """A target as it is probed. `told`: failures in the log.
 
-    `usual`: schedules of probes in a burst, until `burst_until`, monotonic seconds. `addresses`: at the start. `key`:
-    of that server alone; `key_before`: the last one. `told`: failures in the log.
+    `usual`: schedules of probes in a burst, until `burst_until`, monotonic seconds. `key`: of that server alone;
+    `key_before`: the last one.
     """
 
     target: PostgresTarget
@@ -54,7 +54,7 @@ class Member:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a probe has failed. A skipped probe has not."""
+        """Whether a probe has failed."""
         return bool(self.ends[OutcomeKind.FAILED])
 
     def summary(self) -> str:
@@ -65,7 +65,7 @@ class Member:
     def become(self, target: PostgresTarget, around: Around) -> Member | None:
         """Follow a changed target. Return the member left at the old place, if any.
 
-        Running probes end unchanged. A new role on the same server gets the old places.
+        Running probes end unchanged.
         """
         before, self.target = self.target, target
         self.budget.share = target.budget
@@ -85,7 +85,7 @@ class Member:
     def is_same_as(self, other: Member) -> bool:
         """Whether both lead to one server, by address or identity.
 
-        After a restart one notices first: its former key counts until the other has noticed.
+        One notices a restart first: its former key counts, too.
         """
         here, there = self.target.server, other.target.server
         if here.port == there.port and (here.host.lower() == there.host.lower() or self.addresses & other.addresses):
@@ -94,14 +94,14 @@ class Member:
         return bool(({self.key} & theirs | ours & {other.key}) - {None})
 
     async def look_up(self, around: Around) -> None:
-        """Look up its addresses. A failure shows when it is dialled."""
+        """Look up addresses. A failure shows when dialled."""
         server = self.target.server
         if not server.is_local:
             with suppress(Unresolved):
                 self.addresses = frozenset(await around.resolver.addresses(server.host))
 
     def identify(self, identity: Row) -> bool:
-        """Note the server, and log changes. Return whether it is another one."""
+        """Note the server, and log changes. True: it is another one."""
         for text in changes(self.identity, identity):
             logger.info("%s: %s", self.target.name, text)
         self.identity, before, key = identity, self.key, key_of(identity)
@@ -111,7 +111,7 @@ class Member:
         return True
 
     def tell(self, outcome: ProbeOutcome) -> None:
-        """Log a failure, and its end, once; an unreachable server once for all probes."""
+        """Log a failure, and its end, once; of an unreachable server once for all probes."""
         if outcome.kind is OutcomeKind.SKIPPED:
             return
         is_of_server = outcome.failure is Failure.CONNECT

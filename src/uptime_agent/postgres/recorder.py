@@ -1,6 +1,6 @@
-"""The recorder: the metric store's thread.
+"""The metric store's thread.
 
-The writer (storage/writer.py) queues, and chooses store or spool. The recorder adds clock, turns, questions, and
+The writer (storage/writer.py) queues, and chooses store or spool. The recorder adds clock, turns, questions,
 housekeeping.
 """
 
@@ -23,17 +23,17 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 HOUSEKEEPING: Final = 3_600.0
-"""Seconds between two rounds of `maintain`."""
+"""Seconds."""
 AGAIN_AFTER: Final = 1.0
 """Seconds between turns while records wait."""
 GATHER: Final = 0.2
-"""Seconds to gather records: a transaction costs a sync whatever its size."""
+"""Seconds: a transaction costs a sync whatever its size."""
 LAST_STEPS: Final = 2.0
 """Seconds beyond the deadline, for the spool."""
 
 
 class Recorder:
-    """Writes samples on its own thread. Call its verbs on any thread."""
+    """Writes on its own thread. Call its verbs on any thread."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Recorder:
         tell: Callable[[StorageNews], object] | None = None,
     ) -> None:
         self.report: Drained | None = None
-        """What became of the rest; None: not ended."""
+        """None: not ended."""
         self._store = store
         self._clock = clock
         self._writer = MetricWriter(store, spool, tell=tell or _log)
@@ -73,7 +73,7 @@ class Recorder:
                 self._changed.notify()
 
     def call(self, ask: Callable[[MetricStore], T], answer: Callable[[T | None], None]) -> None:
-        """Ask the store on its thread, where `answer` gets the result; None: it cannot."""
+        """Ask the store on its thread, where `answer` follows; None: it cannot."""
 
         def asked() -> None:
             try:
@@ -121,7 +121,6 @@ class Recorder:
         self.report = evolve(ended, stored=in_all.stored, dropped=in_all.dropped)
 
     def _next_calls(self) -> deque[Callable[[], Any]]:
-        """Wait for work; return other threads' questions."""
         with self._changed:
             is_stuck = self._writer.waiting > 0 and self._writer.is_down  # the last turn could not empty the queue
             self._is_idle = not is_stuck

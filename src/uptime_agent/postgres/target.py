@@ -1,4 +1,4 @@
-"""Targets: servers to probe, as a configuration says."""
+"""Servers to probe, as configured."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ OWN: Final = "server"
 class PostgresTarget:
     """A server to probe.
 
-    `include`, `exclude`: patterns of databases such as "shop_*". `limit`: connections, idle ones included. `wait`:
-    seconds for one. `budget`: our share of one core. `inherited`: outer scopes, innermost first.
+    `include`, `exclude`: databases such as "shop_*". `limit`: connections, idle ones included. `wait`: seconds for one.
+    `budget`: our share of one core. `inherited`: outer scopes, innermost first.
     """
 
     name: str
@@ -53,7 +53,7 @@ class PostgresTarget:
 
     @property
     def retention(self) -> dict[str, float]:
-        """Seconds by probe, where a scope sets it."""
+        """Seconds by probe, where set."""
         said: dict[str, float] = {}
         for layer in reversed(self.layers):
             said |= {name: each.retention for name, each in layer.choices.items() if each.retention is not None}

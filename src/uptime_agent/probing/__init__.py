@@ -1,6 +1,6 @@
 """Probing the configured servers.
 
-Lives on the event loop. Imports the probes only for a server: they take as long as all checks.
+Lives on the event loop. Imports the probes only if needed: they take as long as all checks.
 """
 
 from __future__ import annotations

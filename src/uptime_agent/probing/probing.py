@@ -1,4 +1,4 @@
-"""The probing of a configuration: its fleet follows each change."""
+"""The probing of a configuration."""
 
 # ruff: noqa: PLC0415 - see the face
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def server_of(config: Config, name: str) -> PostgresTarget:
-    """Return a server of the file, or of its tables, which are read. Blocks.
-
-    Raises LookupError; TablesUnread.
-    """
+    """Return a server of the file or its tables. Blocks. Raises LookupError, TablesUnread."""
     servers = config.postgres
     if config.tables is not None and name not in {each.name for each in servers}:
         from ..tables import read_once
@@ -52,10 +49,9 @@ def in_words(changes: Changes[str]) -> str:
 
 
 class Probing:
-    """The servers of the file and of its tables.
+    """The servers of the file and its tables.
 
-    `resized` hears of changed `places`, `learn` of passwords, `say` of tables. `duties`: this node's servers; None:
-    all.
+    `resized` hears of `places`, `learn` of passwords, `say` of tables. `duties` None: all servers are ours.
     """
 
     def __init__(
@@ -91,7 +87,7 @@ class Probing:
 
     @property
     def places(self) -> int:
-        """One task for each probe, so that no check waits for one."""
+        """One task for each probe: no check waits."""
         return 0 if self._fleet is None else len(self._fleet.members) * len(self._fleet.probes)
 
     @property
@@ -106,7 +102,7 @@ class Probing:
 
     @property
     def report(self) -> Drained | None:
-        """What became of metrics that were unstored at the end. None: unknown, or none."""
+        """What became of unstored metrics. None: unknown, or none."""
         return None if self._fleet is None else self._fleet.report
 
     @asynccontextmanager
@@ -129,7 +125,7 @@ class Probing:
             self._leave_tables()
 
     async def follow(self, config: Config) -> Changes[str] | None:
-        """Probe this configuration's servers. Return the changes; None: there never was a server."""
+        """Probe this configuration's servers. None: there never was one."""
         before, self._config = self._config.tables, config
         if config.tables != before:
             self._leave_tables()
@@ -144,7 +140,7 @@ class Probing:
 
     @property
     def _all_servers(self) -> tuple[PostgresTarget, ...]:
-        """The file comes before a table with the same name."""
+        """The file comes before its tables."""
         own = self._config.postgres
         names = {each.name for each in own}
         of_tables = () if self._found is None else self._found.targets(self._config.probes)

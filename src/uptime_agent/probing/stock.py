@@ -1,6 +1,6 @@
-"""Stored metrics, as tables or as JSON.
+"""Stored metrics, as tables or JSON.
 
-Counters are rates, never across a reset: see postgres/storage/rates.py.
+Counters are rates: see postgres/storage/rates.py.
 """
 
 # ruff: noqa: PLC0415 - see the face
@@ -28,7 +28,7 @@ _WIDEST: Final = 32
 
 @frozen
 class Found:
-    """A row of a sample. `rates`: growth per second; None: unknown."""
+    """`rates`: growth per second; None: unknown."""
 
     sample: StoredSample
     values: Mapping[str, Any]
@@ -70,7 +70,7 @@ def found_by(
 ) -> tuple[list[Found], Sequence[Column]]:
     """Return a probe's rows, the latest last, and its columns.
 
-    `since`: UTC seconds; None: the newest samples. Raises StoreUnavailable.
+    `since`: UTC seconds; None: the newest. Raises StoreUnavailable.
     """
     from ..postgres import CATALOGUE, IDENTITY, resets
 
@@ -107,7 +107,7 @@ def _with_rates(samples: Iterable[StoredSample], columns: Sequence[Column], begu
 
 
 def found_lines(found: Sequence[Found], columns: Sequence[Column], width: int = WIDTH) -> Iterator[str]:
-    """Yield a table of rows. A single row stands upright."""
+    """Yield a table. A single row stands upright."""
     names = [column.name for column in columns] or list(found[0].values if found else ())
     names.sort(key=[column.name for column in columns if column.is_key].__contains__, reverse=True)
     counters = {column.name for column in columns if column.is_counter}
@@ -144,7 +144,7 @@ def found_in_json(found: Iterable[Found]) -> Iterator[str]:
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int = WIDTH
 ) -> Iterator[str]:
-    """Yield a table. Its last line names columns without room."""
+    """Yield a table; the last line names columns without room."""
     widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
     shown, taken = 0, -len(_GAP)
     while shown < len(heads) and taken + len(_GAP) + widths[shown] <= width:

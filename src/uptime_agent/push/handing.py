@@ -1,9 +1,9 @@
 """Signals for other nodes' targets, passed on through the store.
 
-    here            a job of the target, stored before OK is said
-    at its node     the job puts the signal into the inbox, and ends once it is judged
+    here            a job of the target, stored before OK
+    at its node     the job ends once the signal is judged
 
-If that node dies, the next owner tries the job again. Lives on the event loop.
+If that node dies, the next owner tries again. Lives on the event loop.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ TASK: Final = "signal"
 """Also the tag of its jobs."""
 
 LIMIT: Final = "signals"
-"""Separate from the limit of checks, as each job waits for a check."""
+"""Not that of checks: each job waits for a check."""
 
 MOST: Final = 8
-"""Signals from other nodes that are judged at a time."""
+"""Judged at a time."""
 
 SOON: Final = 0.001
 """Seconds: a start must be in the future."""
@@ -34,11 +34,11 @@ PRIORITY: Final = 6
 RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 Take = Callable[[str, Signal, str], Awaitable[None]]
-"""Takes a target's name, its signal and the peer; returns once the signal is judged."""
+"""Takes a target's name, its signal and the peer; returns once judged."""
 
 
 class Handing:
-    """Passes signals on between nodes. `now`: UTC seconds since 1970."""
+    """`now`: UTC seconds since 1970."""
 
     def __init__(self, scheduler: Scheduler, take: Take, now: Callable[[], float]) -> None:
         self._scheduler = scheduler
@@ -81,7 +81,7 @@ def _values_of(signal: Signal) -> dict[str, Any]:
 
 
 def _signal_of(values: Mapping[str, Any]) -> Signal:
-    """Raises ValueError, TypeError or KeyError if the values make no sense."""
+    """Raises ValueError, TypeError or KeyError."""
     return Signal(
         said=Said(values["said"]),
         at=float(values["at"]),

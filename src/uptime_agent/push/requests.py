@@ -2,10 +2,10 @@
 
     /push/TOKEN         it is well              /push/TOKEN/start    it has begun
     /push/TOKEN/fail    it is not               /push/TOKEN/log      a line for its history
-    /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it: then its duration is known
+    /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it
 
-POST and PUT do the same. GET and HEAD count only if configured, as browsers and crawlers send them unasked. OK means
-that the signal and its consequences are stored. Unknown tokens are answered like known ones: none can be guessed.
+PUT is like POST. GET and HEAD count only if configured, as crawlers send them unasked. OK means that the signal and its
+consequences are stored. Unknown tokens are answered like known ones.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POS
 NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
 
 Take = Callable[[str, Signal, str], Awaitable[bool]]
-"""Takes a token, its signal and the peer; returns once it is stored. False: unknown token. Raises NotKept."""
+"""Takes a token, its signal and the peer; returns once stored. False: unknown token. Raises NotKept."""
 
 
 class NotKept(Exception):
-    """A signal could not be stored; its sender should repeat it."""
+    """Not stored: the sender should repeat it."""
 
 
 class PushRequests:
-    """Requests to the push port. `takes_get`: whether a GET is a signal."""
+    """`takes_get`: whether a GET is a signal."""
 
     def __init__(self, clock: Clock, take: Take, *, takes_get: bool = False) -> None:
         self._clock = clock
         self._take = take
         self._takes_get = takes_get
         self._took = 0.0
-        """Seconds of the last known token's signal."""
+        """Seconds, with the last known token."""
 
     async def answer(self, request: Request, peer: str) -> Answer:
         """Take and answer a request's signal."""
@@ -76,7 +76,7 @@ class PushRequests:
         return answer
 
     async def _wait(self, began: float, *, is_ours: bool) -> None:
-        """Delay the answer, so that its time does not tell whether a token is known."""
+        """The answer's time must not tell whether a token is known."""
         took = self._clock.monotonic() - began
         if is_ours:
             self._took = took

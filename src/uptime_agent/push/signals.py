@@ -1,6 +1,6 @@
 """Signals find their targets, move deadlines, and are judged and stored before OK.
 
-While the store fails the sender gets 503. The signal counts in memory all the same, and is stored later.
+While the store fails the sender gets 503. The signal counts all the same, and is stored later.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ MOST_STRANGERS: Final = 20
 """Unknown tokens that are reported."""
 
 AT_ONCE_S: Final = 0.25
-"""A healthy store keeps a signal in this time. Then it is asked whether it is there."""
+"""Then a store is asked whether it is there."""
 
 ANSWER_S: Final = 0.25
 """Then the store counts as away."""
 
 STORED_WITHIN_S: Final = 2.0
-"""For a slow store. Then the sender must repeat the signal."""
+"""Then the sender must repeat the signal."""
 
 NO_STORE: Final = "not stored yet, because the store of this agent does not work"
 
@@ -64,8 +64,7 @@ class _Heard:
 class Signals:
     """All push targets. Tokens are looked up by hash: no comparison tells how much is right.
 
-    `say` hears of unknown tokens. `now`: UTC seconds since 1970. `peers`: learns known senders, and says whether
-    signals may be lost.
+    `say` hears of unknown tokens. `now`: UTC seconds since 1970. `peers` says whether signals may be lost.
     """
 
     def __init__(
@@ -83,11 +82,11 @@ class Signals:
         self._is_store_down = False
         self._waiting = set[anyio.CancelScope]()
         self._is_store_silent = False
-        """Then the store is not asked until it stores something."""
+        """Not asked until it stores something."""
         self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:
-        """Know these targets and no others. An unchanged one keeps its inbox."""
+        """Know these targets alone. Unchanged ones keep their inboxes."""
         before, self._targets, self._by_name = self._by_name, {}, {}
         for each in targets:
             if each.is_enabled and isinstance(each.check, PushCheck):
@@ -103,9 +102,9 @@ class Signals:
         return push_server(clock, self.take, self._peers, self._say, takes_get=takes_get)
 
     def plan(self) -> None:
-        """Set first deadlines of our targets, once the store was read.
+        """Set our targets' first deadlines, once the store was read.
 
-        Other nodes' deadlines are unknown here, and stay.
+        Other nodes' deadlines are unknown here.
         """
         now = datetime.fromtimestamp(self._now(), UTC)
         for name, (target, check) in self._by_name.items():
@@ -153,7 +152,7 @@ class Signals:
                 check.inbox.expect(deadline)
 
     async def take(self, token: str, signal: Signal, peer: str) -> bool:
-        """Return once a signal is judged and stored. False: unknown token, after the same wait.
+        """Return once a signal is judged and stored. False: unknown token.
 
         Raises NotKept if the agent stops or its store is late; the signal counts nevertheless.
         """
@@ -177,7 +176,7 @@ class Signals:
         raise NotKept(NO_STORE)
 
     async def _is_stored(self, heard: _Heard | None) -> bool:
-        """Wait for the store: longer for a slow one than for an absent one."""
+        """A slow store gets more time than an absent one."""
         if await self._is_stored_within(heard, AT_ONCE_S):
             return True
         return await self._has_store() and await self._is_stored_within(heard, STORED_WITHIN_S - AT_ONCE_S)
@@ -215,10 +214,7 @@ class Signals:
         await self._judged(self._hear(name, signal, peer))
 
     def _hear(self, name: str, signal: Signal, peer: str) -> _Heard | None:
-        """Put a signal into its inbox, move the deadline, have a run judge it.
-
-        None: another node gets it, or its target is paused.
-        """
+        """None: another node gets the signal, or its target is paused."""
         target, check = self._by_name[name]
         job = self._scheduler.get(name)
         if not job.is_ours:
@@ -246,7 +242,7 @@ class Signals:
                     raise NotKept("not stored, because its target is not checked now")
 
     def _ask(self, name: str) -> AskedRun:
-        """One run at a time: a second would find nothing."""
+        """A second run would find nothing."""
         asked = self._asked.get(name)
         if asked is None or asked.is_done:
             asked = self._asked[name] = self._scheduler.get(name).run_now()
@@ -259,7 +255,7 @@ class Signals:
 
 
 def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime | None:
-    """The next signal's deadline; None: unchanged. A started run must end within `grace` seconds."""
+    """The next signal's deadline, if it changes. `grace`: seconds."""
     at = datetime.fromtimestamp(signal.at, UTC)
     match signal.said:
         case Said.LOG:
@@ -271,7 +267,7 @@ def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime
 
 
 def first_deadline(schedule: Schedule, grace: float, now: datetime) -> datetime | None:
-    """The first deadline from `now` on. None: the schedule is over."""
+    """None: the schedule is over."""
     interval = getattr(schedule, "interval", None)
     expected = now + interval if isinstance(interval, timedelta) else schedule.next(now)
     return None if expected is None else expected + timedelta(seconds=grace)
@@ -284,6 +280,6 @@ def _digest(token: str) -> bytes:
 def push_server(
     clock: Clock, take: Take, peers: Peers, say: Callable[[str], None], *, takes_get: bool = False
 ) -> Server:
-    """Make the push port's server. `say` hears when signals may be lost."""
+    """`say` hears when signals may be lost."""
     requests = PushRequests(clock, take, takes_get=takes_get)
     return Server(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")

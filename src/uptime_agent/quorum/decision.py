@@ -9,9 +9,9 @@ from .rule import Quorum
 
 
 def decide(votes: Sequence[CheckResult], quorum: Quorum) -> tuple[Status, str | None]:
-    """Return the status by all asked nodes' votes, and why it is not up.
+    """Return the status by all nodes' votes, and why it is not up.
 
-    DOWN: enough votes. UP: the others are too few for that; DEGRADED if any is bad. Else UNKNOWN, like a missing vote.
+    DOWN: enough votes. UP: the others are too few for that; DEGRADED if any is bad. Else UNKNOWN.
     """
     asked = len(votes)
     if asked < quorum.least_of(asked) or not asked:

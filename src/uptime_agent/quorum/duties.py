@@ -1,6 +1,6 @@
-"""Duties: work without a job that one node does, such as probing a server.
+"""Duties: work of one node without a job, such as probing a server.
 
-A duty belongs to the owner of its name's shard, and moves as jobs do.
+A duty belongs to the owner of its name's shard.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ LOOKS_EVERY: Final = 0.2
 """Seconds."""
 
 STALE: Final = LEASE - 0.5
-"""Seconds without news of the store until nothing is ours, half a second before others take over."""
+"""Seconds without news: we stop half a second before others take over."""
 
 SETTLED: Final = 2.0
-"""Seconds until a new duty begins. Meanwhile its last owner looks again."""
+"""Seconds until a duty begins. Its last owner looks meanwhile."""
 
 
 class Duties:
-    """One node's duties. `view` None: unknown. `now`: seconds that count during sleep."""
+    """`view` None: unknown. `now`: seconds that count during sleep."""
 
     def __init__(self, view: Callable[[], View | None], now: Callable[[], float] = boottime) -> None:
         self._view = view
@@ -42,12 +42,12 @@ class Duties:
             self._since = {}
 
     def is_ours(self, name: str) -> bool:
-        """Whether the duty was ours at the last look."""
+        """Whether it was ours at the last look."""
         since = None if self._seen is None else self._since.get((self._seen.me, shard_of(name)))
         return since is not None and self._now() - since >= SETTLED
 
 
 def duties_of(store: Store | None) -> Duties | None:
-    """Make a node's duties. None: its store is not shared."""
+    """None: the store is not shared."""
     sharing = capabilities(store).sharing
     return None if sharing is None else Duties(lambda: sharing.last)

@@ -1,6 +1,6 @@
-"""Polls: the owner of a target collects its nodes' findings.
+"""The owner of a target collects its nodes' findings.
 
-No node calls a vote: all know when a target is due, and where.
+No node calls a vote: all know when and where.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Poll:
         return None if view is None else view.me
 
     async def results(self, name: str, quorum: Quorum, patience: float) -> Sequence[CheckResult]:
-        """Wait for the nodes' findings on the current run's instant, by rank.
+        """Return findings on the current run's instant, by rank.
 
         `patience`: seconds after that instant; then a missing vote is unknown.
         """
@@ -57,7 +57,7 @@ class Poll:
 
 
 def poll_of(store: Store | None, clock: Clock) -> Poll | None:
-    """Make a node's polls. None: its store is not shared."""
+    """None: the store is not shared."""
     can = capabilities(store)
     sharing = can.sharing
     return None if can.voting is None or sharing is None else Poll(can.voting, lambda: sharing.last, clock)

@@ -33,7 +33,7 @@ class FleetPlan:
 
 
 def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
-    """Read [fleet]. Environment variables come first: machines can share the file."""
+    """Environment variables come first: machines can share the file."""
     name = section.take(
         "name",
         label,
@@ -122,7 +122,7 @@ def read_quorum(section: Section) -> Quorum | None:
 
 
 def check_shared(section: Section, *, is_shared: bool) -> None:
-    """Complain of the first key that needs a fleet."""
+    """Complain of a key that needs a fleet."""
     for key in _KEYS:
         if section.has(key) and not is_shared:
             section.complain(f"{key}: is for agents that share a store: add [fleet] to the file of each", key)

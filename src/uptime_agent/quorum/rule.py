@@ -11,7 +11,7 @@ from attrs import field, frozen
 class Quorum:
     """Which nodes check a target, and how many must find it down.
 
-    `where`: required labels. `agents`: how many nodes check it; None: each. `apart`: the label in which they differ if
+    `where`: required labels. `agents`: how many check it; None: each. `apart`: the label in which they differ if
     possible. `votes` None: more than half. `least`: nodes that must be present; None: like `votes`.
     """
 
@@ -22,7 +22,7 @@ class Quorum:
     least: int | None = None
 
     def votes_of(self, asked: int) -> int:
-        """How many of `asked` nodes must find it down."""
+        """How many of `asked` must find it down."""
         wanted = asked if self.agents is None else self.agents
         votes = wanted // 2 + 1 if self.votes is None else self.votes
         return max(min(votes, asked), 1)

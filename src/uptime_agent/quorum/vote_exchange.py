@@ -1,6 +1,6 @@
-"""Ballots: findings of nodes at one instant, exchanged through their store.
+"""Findings of nodes at one instant, exchanged through their store.
 
-While votes wait, one statement asks for all subjects. Lives on the loop; calls the store in threads, one at a time.
+While votes wait, one statement asks for all. Lives on the loop; calls the store in threads, one at a time.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ PAUSE: Final = 1.0
 """Seconds after a failure of the store."""
 
 KEPT: Final = 3_600
-"""Seconds for which the store keeps votes."""
+"""Seconds in the store."""
 
 MOST_WAITING: Final = 10_000
-"""Votes that wait for the store; beyond that the oldest go."""
+"""Then the oldest votes go."""
 
 LONGEST_ERROR: Final = 300
 
 Asked = tuple[str, int]
-"""A subject, and its check's instant in UTC microseconds."""
+"""A subject, and UTC microseconds."""
 
 
 @define(eq=False)
@@ -57,7 +57,7 @@ class _Count:
 
 
 class VoteExchange:
-    """One node's ballots. `epoch`: of its incarnation; None: it casts no vote."""
+    """One node's ballots. `epoch` None: it casts no vote."""
 
     def __init__(self, voting: Voting, epoch: Callable[[], int | None], clock: Clock) -> None:
         self._voting = voting
@@ -80,7 +80,7 @@ class VoteExchange:
     async def collect(
         self, subject: str, due_us: int, epochs: Collection[int], within: float
     ) -> dict[int, CheckResult]:
-        """Return the nodes' findings by epoch, after at most `within` seconds."""
+        """Return findings by epoch, after at most `within` seconds."""
         count = self._counts[subject, due_us] = _Count(set(epochs))
         self._wanted.set()
         try:
@@ -148,7 +148,7 @@ def said_of(found: CheckResult) -> str:
 
 
 def result_of(said: str) -> CheckResult:
-    """Read a vote. An unreadable one is unknown."""
+    """An unreadable vote is unknown."""
     try:
         values = json.loads(said)
         latency, error = values.get("latency"), values.get("error")

@@ -16,10 +16,7 @@ from .notification import Notification
 
 
 class Undelivered(Exception):
-    """A refused notification. The text follows "channel NAME: ".
-
-    `rest`: seconds of rest that the receiver asks for.
-    """
+    """A refused notification. The text follows "channel NAME: ". `rest`: requested seconds of rest."""
 
     __module__ = "uptime_agent.notify"  # where it is imported from, and what history says
 
@@ -30,14 +27,14 @@ class Undelivered(Exception):
 
 @frozen
 class Means:
-    """What every channel uses."""
+    """The means of all channels."""
 
     resolver: Resolver
     clock: Clock
 
 
 class Channel(Protocol):
-    """A way to tell people. A frozen value. One `send` at a time, cancelled after its timeout."""
+    """A frozen value. One `send` at a time, cancelled after its timeout."""
 
     kind: ClassVar[str]
 
@@ -47,12 +44,12 @@ class Channel(Protocol):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown, logged or stored."""
+        """Texts never shown, logged or stored."""
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Deliver: the receiver has it on return. Returns a remark, if any.
+        """Deliver it before returning a remark, if any. Raises Undelivered, or any error.
 
-        Raises Undelivered, or any other error. Leaves nothing running, also when cancelled.
+        Leaves nothing running, also when cancelled.
         """
 
 
@@ -66,7 +63,7 @@ class Surroundings:
 
 @frozen
 class ChannelKind:
-    """A kind of channel. `make` raises ValueError if options conflict. `meaning`: for docs/configuration.md."""
+    """`make` raises ValueError if options conflict. `meaning`: for docs/configuration.md."""
 
     name: str
     make: Callable[..., Channel]

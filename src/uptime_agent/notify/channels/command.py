@@ -1,7 +1,7 @@
 """The channel `command`: runs a program of the user's.
 
-No shell; no part of a message is an argument: it is JSON on standard input. `launch.py` sets limits and kills what is
-left. Only the exit code says whether it has delivered.
+No shell; messages are JSON on standard input, never arguments. `launch.py` sets limits and kills what is left. Only
+exit status 0 means delivered.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ KEPT: Final = 2_000
 
 SHOWN: Final = 200
 LISTENED: Final = 0.5
-"""Seconds for output after the end. Only a stranger's process holds it longer."""
+"""Seconds for output after the end."""
 
 ENDED_WITHIN: Final = 3.0
-"""Seconds after a timeout. Then the program's group is killed."""
+"""Seconds after a timeout. Then its group is killed."""
 
 _SEEN: Final = (
     "everybody on this machine can read the arguments of a program: hand a secret over as a variable, with "
@@ -46,7 +46,7 @@ _LAUNCH: Final = Path(__file__).with_name("launch.py")
 
 @frozen(kw_only=True)
 class Command:
-    """A channel that runs a program. `environment`: besides PATH."""
+    """`environment`: besides PATH."""
 
     kind: ClassVar[str] = "command"
 
@@ -64,7 +64,7 @@ class Command:
         return frozenset(each for each in self.environment.values() if isinstance(each, Secret))
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
-        """Run the program. Exit status 0 means delivered."""
+        """Run the program."""
         content = json.dumps(notification.body()).encode()
         try:
             with anyio.CancelScope(shield=True):  # it runs before we have it, and its children end with it alone
@@ -94,7 +94,7 @@ class Command:
 
 
 async def _driven(process: Process, content: bytes) -> str:
-    """Run a program to its end, and leave nothing of it running."""
+    """Leave nothing of it running."""
     errors, output, heard = bytearray(), bytearray(), anyio.Event()
     try:
         async with anyio.create_task_group() as group:
@@ -133,7 +133,7 @@ async def _read(stream: ByteReceiveStream | None, kept: bytearray) -> None:
 
 
 async def _end(process: Process) -> None:
-    """`launch.py` ends the children, a signal the rest of the group."""
+    """`launch.py` ends children, a signal the group."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate()

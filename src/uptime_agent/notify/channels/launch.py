@@ -1,7 +1,7 @@
 """Run a program under limits, and leave nothing running: `python launch.py PROGRAM ...`.
 
-Uses the standard library alone. Linux gives it orphaned descendants, daemons included: a new session hides from a
-signal to the group, not from its parent. At the end or at SIGTERM all are killed; elsewhere only the group.
+Uses the standard library alone. Linux gives it orphaned descendants: a new session hides from a signal to the group,
+not from its parent. At the end or at SIGTERM all are killed; elsewhere the group.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _ended(program: int) -> int:
 
 
 def _kill_all() -> None:
-    """Kill until none is left: each child's children become ours."""
+    """Each child's children become ours."""
     with suppress(_Over, ChildProcessError):
         signal.alarm(LONGEST_END)
         while True:

@@ -1,6 +1,6 @@
 """The channel `email`: SMTP, with TLS by default.
 
-`smtplib` waits in a thread. Addresses and subject are checked: no text of a target can add a header or a recipient.
+`smtplib` waits in a thread. No text of a target can add a header or a recipient.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PORTS: Final = {Encryption.STARTTLS: 587, Encryption.TLS: 465, Encryption.NONE:
 
 @frozen(kw_only=True)
 class Email:
-    """A channel that sends e-mail. `port` None: by encryption."""
+    """`port` None: by encryption."""
 
     kind: ClassVar[str] = "email"
 
@@ -85,14 +85,14 @@ class Email:
         return frozenset(given | ({self.password} if self.password else set()))
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Send the message. One accepted recipient is enough; the remark names the others."""
+        """Send it. One accepted recipient is enough; the remark names others."""
         message = self.written(notification, means.clock.wall())
         session = _Session(self, message)
         refused = await in_thread((notification.channel, self), session.run, session.give_up)
         return f"not accepted: {', '.join(map(printable, refused))}" if refused else None
 
     def written(self, notification: Notification, now: float) -> EmailMessage:
-        """The message with its header. `now`: UTC seconds."""
+        """The message. `now`: UTC seconds."""
         from email.message import EmailMessage
         from email.policy import SMTP
         from email.utils import format_datetime
@@ -111,7 +111,7 @@ class Email:
 
 
 class _Session:
-    """A conversation with the server, in a thread."""
+    """In a thread."""
 
     def __init__(self, email: Email, message: EmailMessage) -> None:
         self._email = email
@@ -119,7 +119,7 @@ class _Session:
         self._server: smtplib.SMTP | None = None
 
     def run(self) -> Mapping[str, Any]:
-        """Return the refused recipients. Raises Undelivered."""
+        """Return refused recipients. Raises Undelivered."""
         import smtplib
 
         email = self._email
@@ -147,7 +147,7 @@ class _Session:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def _connected(self) -> smtplib.SMTP:
-        """It can be given up before the server's first word."""
+        """`give_up` works before the server's first word."""
         import smtplib
 
         from .smtp import Encrypted, Plain

@@ -1,7 +1,4 @@
-"""Messages: what a person is told of an incident, and its JSON.
-
-A message is complete: another process can send it after its target is gone.
-"""
+"""Messages: complete, so that another process can send them after their target is gone."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from ...text import wording
 
 VERSION: Final = 1
 LONGEST_ID: Final = 300
-"""Characters. A longer id is cut and ends in a hash."""
+"""Longer ids end in a hash."""
 
 LARGEST: Final = 10**12
 """The largest sensible number."""
@@ -38,10 +35,10 @@ class MessageKind(enum.Enum):
 class Message:
     """One message to one channel. Instants in UTC seconds since 1970.
 
-    `status`: "down" or "flapping". `cause`: the parent that is down. `members`: other targets of the incident. `ended`:
-    None while open. `still`: trouble left after the end. `is_gone`: its target is not checked any more. `number`: of a
-    reminder, from 1. `at`: when it arose; expiry counts from there. `held_until`: when its digest goes. `was_told`:
-    False if the beginning was never delivered.
+    `status`: "down" or "flapping". `cause`: the parent that is down. `members`: further targets. `ended`: None while
+    open. `still`: trouble left after the end. `is_gone`: not checked any more. `number`: of a reminder, from 1. `at`:
+    expiry counts from there. `held_until`: when its digest goes. `was_told`: False if the beginning was never
+    delivered.
     """
 
     kind: MessageKind
@@ -63,13 +60,13 @@ class Message:
 
     @property
     def key(self) -> str:
-        """`incident:channel:kind`: equal for a repeated message."""
+        """`incident:channel:kind`, also of a repetition."""
         kind = self.kind.value if not self.number else f"{self.kind.value}-{self.number}"
         return f"{short_id(self.incident)}:{self.channel}:{kind}"
 
     @property
     def text(self) -> str:
-        """The message in one sentence."""
+        """One sentence."""
         match self.kind:
             case MessageKind.TEST:
                 return "this is a test of the channel: nothing is wrong"

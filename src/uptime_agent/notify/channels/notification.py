@@ -1,4 +1,4 @@
-"""What a channel sends, in words and as JSON."""
+"""Notifications, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MIXED: Final = "mixed"
 
 @frozen
 class Notification:
-    """One delivery: a message, or a digest of several."""
+    """One delivery: a message, or a digest."""
 
     messages: tuple[Message, ...]
 
     @property
     def is_digest(self) -> bool:
-        """Whether it holds several messages."""
+        """Several messages."""
         return len(self.messages) > 1
 
     @property
@@ -92,7 +92,7 @@ class Notification:
         return {**common, "count": len(each), "messages": each, **sender}
 
     def names(self) -> dict[str, str]:
-        """Values for a template. A digest has the values that its messages share."""
+        """Values for a template; a digest's are common to its messages."""
         first, *others = (_about(message) for message in self.messages)
         common = {name for name in first if all(other[name] == first[name] for other in others)}
         texts = {name: str(value) if name in common and value is not None else "" for name, value in first.items()}

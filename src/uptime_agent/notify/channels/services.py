@@ -1,4 +1,4 @@
-"""The channel `apprise`: services of the library Apprise, from the extra `notify`.
+"""The channel `apprise`: services of Apprise, from the extra `notify`.
 
 Apprise waits in a thread, and only logs why it failed.
 """
@@ -28,7 +28,7 @@ MISSING: Final = "the channel kind apprise needs: pip install 'timerqueue[notify
 
 @frozen(kw_only=True)
 class Apprise:
-    """A channel of Apprise. Its whole URL is secret: most consist of tokens."""
+    """The whole URL is secret: most consist of tokens."""
 
     kind: ClassVar[str] = "apprise"
 
@@ -41,7 +41,7 @@ class Apprise:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The URL, and passwords and tokens in it."""
+        """The URL, its passwords and tokens."""
         rest = self.url.partition("://")[2]
         return secrets_in(self.url) | {self.url, rest} | _tokens(rest, _shown_by_apprise(self.url))
 
@@ -53,9 +53,9 @@ class Apprise:
 
 
 def _tokens(rest: str, shown: str) -> set[str]:
-    """Secret parts of a URL: masked in `shown`, or random in looks.
+    """Parts that are masked in `shown`, or look random.
 
-    Hosts and plain words are not secret: they appear in other alarms.
+    Hosts and plain words appear in other alarms.
     """
     known = set(_SEPARATORS.split(shown.partition("://")[2].casefold()))
     host = rest.partition("?")[0].rpartition("@")[2].partition("/")[0].partition(":")[0]

@@ -1,6 +1,6 @@
 """Connections to mail servers with bounded replies.
 
-`smtplib` has no bound, and some replies precede STARTTLS: an attacker could send lines forever.
+`smtplib` has no bound: before STARTTLS an attacker could send lines forever.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ LONGEST_REPLY: Final = 64 * 1024
 
 
 class ReplyTooLong(smtplib.SMTPServerDisconnected):
-    """A reply exceeds the bound; the connection is closed."""
+    """The reply is too long; the connection is closed."""
 
 
 class _Lines:
-    """`left`: bytes that the reply may still have."""
+    """`left`: bytes of the reply."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.left = LONGEST_REPLY
         self._stream = stream
 
     def readline(self, size: int) -> bytes:
-        """Raises OSError, also if the reply is too long."""
+        """Raises OSError if the reply is too long."""
         line = self._stream.readline(size)
         self.left -= len(line)
         if self.left < 0:

@@ -1,6 +1,6 @@
 """Templates of webhooks: JSON with known names in braces.
 
-Inserted text is escaped and not searched again: a target's name or error cannot leave its place.
+Inserted text is escaped and not searched again: a target's name cannot leave its place.
 """
 
 from __future__ import annotations

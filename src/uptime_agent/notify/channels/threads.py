@@ -1,6 +1,6 @@
 """Blocking calls in threads, with a bounded wait.
 
-A thread that hangs is left behind, and blocks its channel's further calls.
+A thread that hangs is left behind, and blocks its channel.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .channel import Undelivered
 T = TypeVar("T")
 
 _busy: Final[set[tuple[str, object]]] = set()
-"""Channels whose last call has not returned."""
+"""Their last call has not returned."""
 
 
 async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
     """Call in a thread. When cancelled, call `give_up` and do not wait.
 
-    Raises the call's errors; Undelivered if the channel's last call still hangs.
+    Raises the call's errors; Undelivered if the last call still hangs.
     """
     if whose in _busy:
         raise Undelivered("the message before it still hangs in its thread")
@@ -54,7 +54,7 @@ class _Call(Generic[T]):
         self._error: BaseException | None = None
 
     def run(self, token: EventLoopToken) -> None:
-        """Runs in the thread."""
+        """In the thread."""
         try:
             self._found = [self._call()]
         except BaseException as exc:  # noqa: BLE001 - it is raised in the waiting task
@@ -64,7 +64,6 @@ class _Call(Generic[T]):
             run_sync(self.done.set, token=token)
 
     def answer(self) -> T:
-        """Return or raise like the call."""
         if self._error is not None:
             raise self._error
         return self._found[0]

@@ -1,4 +1,4 @@
-"""The channel `webhook`: a POST of JSON, to the configured place alone: no redirect is followed."""
+"""The channel `webhook`: a POST of JSON, without redirects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONNECT_WITHIN: Final = 5.0
 """Seconds for each address."""
 
 LONGEST_REST: Final = 3_600.0
-"""Seconds that a receiver may ask for."""
+"""Seconds."""
 
 _DELIVERED: Final = range(200, 300)
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -42,7 +42,7 @@ _OURS: Final = frozenset({"content-length", "transfer-encoding", "idempotency-ke
 
 @frozen
 class WebhookUrl:
-    """A URL. `is_secret`: given by reference; even its path is hidden."""
+    """`is_secret`: given by reference; even its path is hidden."""
 
     url: Url
     is_secret: bool = False
@@ -50,7 +50,7 @@ class WebhookUrl:
 
 @frozen(kw_only=True)
 class Webhook:
-    """A channel that posts JSON."""
+    """Posts JSON."""
 
     kind: ClassVar[str] = "webhook"
 
@@ -66,7 +66,7 @@ class Webhook:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Credentials, secret query and header values, a secret URL's path."""
+        """Credentials, query and header values, a secret URL's path."""
         given = {value for value in self.headers.values() if isinstance(value, Secret)}
         path = {self.at.url.target} - {"", "/"} if self.at.is_secret else set()
         return secrets_of(self.at.url, self.headers) | given | path

@@ -1,4 +1,4 @@
-"""Outcomes: one record for each due (probe, target, database), so that gaps have reasons."""
+"""One record for each due (probe, target, database), so that gaps have reasons."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class OutcomeKind(enum.Enum):
     STORED = "stored"
     """Also if nothing was new."""
     PARTIAL = "partial"
-    """Rows were left out, or time ran out."""
+    """Rows are missing, or time ran out."""
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Not asked: no need, budget or room."""
+    """No need, budget or room."""
 
 
 class Failure(enum.Enum):
@@ -32,9 +32,9 @@ class Failure(enum.Enum):
 
 @frozen(kw_only=True)
 class ProbeOutcome:
-    """The record of one due (probe, target, database). `due`: UTC seconds.
+    """One due (probe, target, database). `due`: UTC seconds.
 
-    In seconds: `lateness`; `waited` for a connection, `executed`, `stored`, of our time; `cost`, of the server's.
+    In seconds: `lateness`; `waited` for a connection, `executed`, `stored`; `cost`, of the server's time.
     """
 
     probe: str

@@ -1,7 +1,7 @@
 """Probes: regular questions to a server, with SQL for each range of versions.
 
-Every variant selects the same columns, with a typed NULL where its versions lack one: samples compare over upgrades,
-and one table holds a fleet of many versions.
+Every variant selects the same columns, with a typed NULL where its versions lack one. So samples compare over upgrades,
+and one table holds all versions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Scope(enum.Enum):
     """What a probe sees at once."""
 
     SERVER = "server"
-    """It runs once for a target, in any database."""
+    """It runs once, in any database."""
     DATABASE = "database"
     """It runs once for each."""
 
@@ -43,7 +43,7 @@ class Role(enum.Enum):
 
 
 class Type(enum.Enum):
-    """How a column is stored. Times are DOUBLE, in seconds; sizes BIGINT, in bytes."""
+    """A column's type. Times are DOUBLE, in seconds; sizes BIGINT, in bytes."""
 
     BIGINT = "bigint"
     DOUBLE = "double precision"
@@ -55,10 +55,9 @@ class Type(enum.Enum):
 
 @frozen
 class Column:
-    """A column of a probe.
+    """`is_key`: identifies a sample's rows. `is_counter`: only grows until reset.
 
-    `is_key`: identifies a sample's rows. A counter only grows until reset. For people: `unit` is "s", "bytes", "blocks"
-    or empty where the name says it; `note` explains the name.
+    For people: `unit` is "s", "bytes", "blocks" or empty where the name says it; `note` explains the name.
     """
 
     name: str
@@ -71,7 +70,7 @@ class Column:
 
 @frozen
 class Variant:
-    """SQL from the server's major version `since` to just before `before`. An unproven one never ran.
+    """SQL from major version `since` to just before `before`. Unproven: it never ran.
 
     `@extschema@`: the extension's schema, which `pick` fills in. `extension_since`: its first version ("1.11").
     """
@@ -101,11 +100,11 @@ ProbeCall = Callable[[ProbeConnection], Awaitable[Rows]]
 class Probe:
     """A question, asked at an interval in seconds.
 
-    It has `variants` in SQL, or `call` with its own connection. `most_rows` and `most_bytes` are kept; the rest is
-    counted. For that, SQL asks for one row more, or ends with the column `left_out`: the number of missing rows.
+    It has `variants`, or `call` with its own connection. Beyond `most_rows` and `most_bytes`, rows are counted: SQL
+    asks for one more, or ends with the column `left_out`, the number of missing rows.
 
-    `extension` and `setting` must be there; `grants`: the needed right, in words. `on_change`: a snapshot equal to the
-    newest is not stored. `is_cheap`: may share a pipeline. `timeout`: seconds on the server.
+    `grants`: the needed right, in words. `on_change`: a snapshot equal to the newest is not stored. `is_cheap`: may
+    share a pipeline. `timeout`: seconds on the server.
     """
 
     name: str
@@ -130,9 +129,9 @@ class Probe:
 def pick(
     probe: Probe, server_version_num: int, extension_version: str | None = None, extension_schema: str = "public"
 ) -> Variant | None:
-    """Return the newest variant for a server and its extension. On an untested version it is unproven.
+    """Return the newest variant for a server; None: too old, or without the extension.
 
-    None: the server is too old or lacks the extension.
+    On an untested version it is unproven.
     """
     if probe.extension is not None and extension_version is None:
         return None

@@ -1,4 +1,4 @@
-"""Samples: the rows of one run of a probe on a target."""
+"""The rows of one run of a probe."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .probe import Probe, Rows, Value
 
 @frozen
 class Sample:
-    """The rows of one run, in the order of the probe's columns.
+    """Rows in the order of the probe's columns. `at`: its due instant, UTC seconds.
 
-    `at`: its due instant, UTC seconds. `database` None: the whole server. `left_out`: rows beyond bounds.
+    `database` None: the whole server. `left_out`: rows beyond bounds.
     """
 
     probe: Probe
@@ -32,7 +32,6 @@ class Sample:
 
 
 def _canonical(value: Value) -> str:
-    """Whatever its Python type or time zone."""
     match value:
         case bool() | None:
             return str(value)

@@ -1,6 +1,6 @@
-"""The catalogue of probes, by name.
+"""The catalogue of probes.
 
-The caller bounds time, makes transactions read-only, fills in extensions' schemas.
+Callers bound the time, make transactions read-only, fill in extensions' schemas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Databases: activity, size, and distance to a wraparound."""
+"""Activity and size of databases, and distance to a wraparound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes that are off: they cost more, or concern few servers."""
+"""Probes that are off: costly, or for few servers."""
 
 from __future__ import annotations
 

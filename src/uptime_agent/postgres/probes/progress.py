@@ -1,4 +1,4 @@
-"""Progress of long commands: six views in one shape."""
+"""Progress of long commands."""
 
 from __future__ import annotations
 
@@ -101,7 +101,6 @@ def _view(name: str, reading: dict[str, str]) -> str:
 
 
 def _cast(column: str) -> str:
-    """The cast that unites columns of different views."""
     if column == "delay_time":
         return "::double precision"
     return "::text" if column in {"command", "phase", "unit", "started_by", "mode", "backup_type"} else "::bigint"

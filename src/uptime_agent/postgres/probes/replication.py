@@ -1,4 +1,4 @@
-"""Replication: standbys and lag, slots, subscriptions.
+"""Standbys, slots, subscriptions.
 
 WAL positions are bytes from its beginning: differences are distances.
 """
@@ -24,7 +24,7 @@ from .shape import (
 
 NOW: Final = """(SELECT CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
     ELSE pg_current_wal_lsn() END AS lsn) AS wal"""
-"""The WAL's end; on a standby, as far as received."""
+"""On a standby, as far as received."""
 START: Final = "'0/0'"
 
 REPLICATION: Final = probe(

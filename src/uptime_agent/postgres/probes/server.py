@@ -1,4 +1,4 @@
-"""The server: whether it answers, its role, settings, files."""
+"""The server's presence, role, settings, files."""
 
 from __future__ import annotations
 

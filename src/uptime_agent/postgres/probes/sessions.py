@@ -1,4 +1,4 @@
-"""Sessions: what they do, hold, and wait for."""
+"""What sessions do, hold, and wait for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The notation of the catalogue: fields, each with its SQL by version.
 
-A variant begins where a field's SQL changes. What a version lacks is a NULL; each value is cast to its column's type.
-Names are those of the newest version's view.
+A variant begins where a field's SQL changes. What a version lacks is a NULL. Names are those of the newest version's
+view.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from attrs import frozen
 from ..contract import NEWEST_PROVEN, OLDEST_SUPPORTED, Column, Probe, Scope, Type, Variant
 
 Reading = str | Mapping[int, str | None]
-"""SQL, {} being the column's name; or by first version (None: lacking)."""
+"""SQL, {} being the column's name; or by first version."""
 
 OTHERS: Final = (
     "a.pid <> pg_backend_pid() AND coalesce(a.application_name, '') "
     "IS DISTINCT FROM nullif(current_setting('application_name'), '')"
 )
-"""Rows of pg_stat_activity AS a, without our connections."""
+"""Of pg_stat_activity AS a, without our connections."""
 NEEDS_MONITOR: Final = "a role in pg_monitor: else the sessions of others show neither state nor query"
 
 
 @frozen
 class Field:
-    """A column, and its SQL by version."""
+    """A column, with SQL by version."""
 
     column: Column
     readings: Mapping[int, str | None]
@@ -102,18 +102,18 @@ def _fields(kind: Type, names: str, reading: Reading, since: int, options: Mappi
 
 
 def age_of(moment: str) -> str:
-    """SQL: an instant's age in seconds, at least 0, or NULL."""
+    """SQL: age in seconds, at least 0, or NULL."""
     return f"CASE WHEN {moment} IS NOT NULL THEN greatest(extract(epoch FROM clock_timestamp() - {moment}), 0) END"
 
 
 def bytes_between(newer: str, older: str) -> str:
-    """SQL: bytes between two WAL positions, at least 0, or NULL."""
+    """SQL: bytes between WAL positions, at least 0, or NULL."""
     distance = f"pg_wal_lsn_diff({newer}, {older})"
     return f"CASE WHEN {distance} > 0 THEN {distance} ELSE {distance} * 0 END"
 
 
 def kept_query(query: str) -> str:
-    """SQL: the kept part of a query, without a password that it sets."""
+    """SQL: a query's beginning, without a password that it sets."""
     return rf"left(regexp_replace({query}, '(password\s+)e?''[^'']*''', '\1''***''', 'gi'), 500)"
 
 
@@ -131,8 +131,8 @@ def probe(
 ) -> Probe:
     """Return a probe, with a variant for each version that differs.
 
-    `source` follows FROM, or holds {columns}. `order` puts first what `most_rows` keeps; None: there are never more.
-    `left_out`: SQL, rows that the source left out.
+    `source` follows FROM, or holds {columns}. `order` puts first what `most_rows` keeps. `left_out`: SQL, rows that the
+    source left out.
     """
     fields = tuple(field for group in groups for field in group)
     cap = f", (greatest(count(*) OVER () - {most_rows}, 0) + {left_out})::bigint AS left_out" if order else ""
@@ -155,7 +155,7 @@ def probe(
 
 
 def starts(source: Reading, fields: Fields, since: int) -> list[int]:
-    """Return the versions at which SQL changes, oldest first."""
+    """Return the versions at which SQL changes."""
     readings = [field.readings for field in fields] + ([] if isinstance(source, str) else [source])
     return sorted({since} | {version for each in readings for version in each if version > since})
 

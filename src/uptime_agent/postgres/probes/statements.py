@@ -1,6 +1,6 @@
-"""Statements: each query's cost, by pg_stat_statements. Texts are read separately, and seldom.
+"""The cost of queries, by pg_stat_statements. Texts are read separately, and seldom.
 
-The extension's version decides: pg_upgrade leaves it. Without texts it reads no file.
+Its own version decides: pg_upgrade leaves it. Without texts it reads no file.
 """
 
 from __future__ import annotations

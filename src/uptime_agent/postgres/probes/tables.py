@@ -1,7 +1,6 @@
 """Tables and indexes of a database. Partitions count with their table.
 
-No query waits for ALTER TABLE: sizes are `relpages`, as of the last VACUUM or ANALYZE. The largest and busiest are
-kept.
+No query waits for ALTER TABLE: sizes are `relpages`, as of the last VACUUM or ANALYZE.
 """
 
 from __future__ import annotations
@@ -164,7 +163,6 @@ RELATION_SIZES: Final = probe(
 
 
 def _option(name: str, setting: str) -> str:
-    """A table's own value of an option, or the setting."""
     return f"coalesce(max(option_value) FILTER (WHERE option_name = '{name}'), current_setting('{setting}', true))"
 
 

@@ -1,4 +1,4 @@
-"""Writing: WAL, archiver, and writers of buffers."""
+"""WAL, archiver, writers of buffers."""
 
 from __future__ import annotations
 

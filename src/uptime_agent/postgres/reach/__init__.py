@@ -1,4 +1,4 @@
-"""The way to one server: requests within one limit of connections.
+"""Requests to one server, within its limit.
 
 Lives on the event loop.
 """

@@ -10,12 +10,12 @@ FAILURES: Final = 3
 """In a row, to open it."""
 FIRST_REST: Final = 5.0
 LONGEST_REST: Final = 60.0
-"""Seconds. Each failed trial doubles the rest."""
+"""Seconds. Failed trials double the rest."""
 
 
 @define(eq=False)
 class Breaker:
-    """One server's breaker. Monotonic seconds. `error`: the last reason."""
+    """Times are monotonic seconds. `error`: the last reason."""
 
     failures: int = 0
     error: str | None = None
@@ -47,6 +47,6 @@ class Breaker:
             self._until = now + min(FIRST_REST * 2 ** min(self.failures - FAILURES, 10), LONGEST_REST)
 
     def withdrew(self, who: object) -> None:
-        """Let another try: `who` left without an answer."""
+        """Let another try: `who` got no answer."""
         if who == self._trial:
             self._trial = None

@@ -1,8 +1,7 @@
 """All connections to one server under one limit: new, used, idle and leaving ones.
 
-A place is free once the server has closed its side (libpq/leaving.py): it never counts more than the limit. Connections
-unreleased within a login's time are stuck; if all are, the server counts as silent. A silent address keeps a place:
-several may lead to one server.
+A place is free once the server has closed its side (libpq/leaving.py): it never counts more than the limit. If all
+places stay unreleased for a login's time, the server counts as silent.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ IDLE_FOR: Final = 60.0
 """Seconds."""
 
 Spawn = Callable[..., object]
-"""Starts a coroutine function with arguments, next to the caller."""
+"""Starts a coroutine function, next to the caller."""
 
 
 CLOSED: Final = "the server is not asked any more"
@@ -56,7 +55,7 @@ class Connections:
 
     @property
     def idle(self) -> int:
-        """The number of idle connections."""
+        """How many are idle."""
         return len(self._idle)
 
     @property
@@ -65,14 +64,14 @@ class Connections:
         return self._idle[0][0] if self._idle else None
 
     def share(self, other: Connections) -> None:
-        """Share one limit with another target on the same server."""
+        """Share one limit with a target on the same server."""
         if self.places is not other.places:
             self.places.join(other.places)
 
     async def take(self, database: str | None, within: float, *, is_fresh: bool = False) -> tuple[Connection, bool]:
         """Return a connection, and whether it is new. Give it back by `release` or `discard`.
 
-        Raises NoRoom after `within` seconds in line, Unreachable.
+        Raises NoRoom after `within` seconds, Unreachable.
         """
         if self.is_closed:
             raise NoRoom(CLOSED)
@@ -100,7 +99,7 @@ class Connections:
             self._idle.append((self._clock.monotonic(), database, connection))
 
     def discard(self, connection: Connection) -> None:
-        """Close it, cancelling its queries. Its place stays taken until it is gone."""
+        """Close it, cancelling its queries."""
         self.leaving += 1
         self._spawn(self._leave, connection)
 
@@ -110,7 +109,7 @@ class Connections:
         self.places.fit()
 
     def sweep(self) -> None:
-        """Close connections that idled too long."""
+        """Close long idle connections."""
         while self._idle and self._idle[0][0] <= self._clock.monotonic() - IDLE_FOR:
             self.evict()
 
@@ -125,7 +124,7 @@ class Connections:
         self.places.fit()
 
     def follow(self, dialler: Dialler) -> None:
-        """Use this dialler. Connections of another role end when given back."""
+        """Use this dialler. Connections of another role end."""
         self._dialler = dialler
         for entry in [each for each in self._idle if self._is_outdated(each[2])]:
             self._idle.remove(entry)
@@ -146,7 +145,7 @@ class Connections:
         return None
 
     async def _place(self, database: str | None, within: float, *, is_fresh: bool) -> Connection | None:
-        """None: a place. Otherwise a connection that was passed on."""
+        """None: a place. Otherwise a passed-on connection."""
         if self.places.take(self):
             return None
         if self.places.are_stuck:
@@ -178,7 +177,7 @@ class Connections:
             self.places.free(self)
 
     async def _dial(self, database: str | None) -> Connection:
-        """An address after a silent one takes another place, if possible."""
+        """After a silent address the next takes another place."""
         left: list[socket.socket] = []
         connection, taken = None, 1
 

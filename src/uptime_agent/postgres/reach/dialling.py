@@ -1,4 +1,4 @@
-"""Dialling: a new connection, at the first address that answers."""
+"""A new connection, at the first address that answers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...checks import Resolver, Unresolved
 from ...libpq import Connection, Server, Unreachable
 
 CONNECT_WITHIN: Final = 5.0
-"""Seconds for name, addresses and login together."""
+"""Seconds for name, addresses and login."""
 
 Left = Callable[[socket.socket], None]
 
 
 @frozen
 class Dialler:
-    """Connects to one server, each time within `within` seconds."""
+    """Connects to one server. `within`: seconds."""
 
     server: Server
     resolver: Resolver
@@ -30,9 +30,9 @@ class Dialler:
     within: float = CONNECT_WITHIN
 
     async def dial(self, database: str | None, left: Left, may_go_on: Callable[[], bool] = lambda: True) -> Connection:
-        """Connect. Failed connections go to `left`, which must await their end. Raises Unreachable.
+        """Connect. `left` gets failed connections, and must await their end. Raises Unreachable.
 
-        `may_go_on` is asked before each further address: the failed one still counts.
+        `may_go_on` precedes each further address: the failed one still counts.
         """
         began = self.clock.monotonic()
         connection, error = None, f"{self.server} does not answer within {self.within:g} s"

@@ -1,6 +1,6 @@
-"""Places: one server's connections for all targets that lead there, and the line.
+"""One server's connections for all its targets, and the waiting line.
 
-These targets share the lowest limit. The longest wait comes first, and idle connections of one make room for others.
+Its targets share the lowest limit. The longest wait comes first; idle connections of one make room for others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...libpq import Connection
 
 
 class Holder(Protocol):
-    """One target's connections. See Connections for `used`, `leaving` and `stuck`."""
+    """One target's connections: see Connections."""
 
     limit: int
     used: int
@@ -25,7 +25,7 @@ class Holder(Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it needs no more places."""
+        """Whether it needs no places."""
 
     @property
     def idle_since(self) -> float | None:
@@ -37,7 +37,7 @@ class Holder(Protocol):
 
 @define(eq=False)
 class Waiter:
-    """An entry in the line: gets a place, a connection, or in vain neither."""
+    """Waits for a place, or a connection to its database."""
 
     holder: Holder
     database: str | None
@@ -56,7 +56,7 @@ class Places:
 
     @property
     def limit(self) -> int:
-        """The lowest of the holders' limits."""
+        """The holders' lowest limit."""
         return min(each.limit for each in [each for each in self.holders if not each.is_closed] or self.holders)
 
     @property
@@ -66,18 +66,18 @@ class Places:
 
     @property
     def are_stuck(self) -> bool:
-        """Whether the server stands still: it releases none of all places."""
+        """Whether all places are unreleased: the server stands still."""
         return self.limit <= self.used == sum(each.stuck for each in self.holders)
 
     def take(self, holder: Holder) -> bool:
-        """Take a free place, if no request waits."""
+        """Take a place, if no request waits."""
         if self.waiting or self.used >= self.limit:
             return False
         holder.used += 1
         return True
 
     def make_room(self) -> bool:
-        """Close the longest idle connection. False: none is idle."""
+        """Close the longest idle connection, if any."""
         idle = [(since, each) for each in self.holders if (since := each.idle_since) is not None]
         if idle:
             min(idle, key=lambda found: found[0])[1].evict()
@@ -90,7 +90,7 @@ class Places:
             self.waiting.popleft().turn.set()
 
     def free(self, holder: Holder) -> None:
-        """Give a place back. A closed holder without places leaves."""
+        """Give a place back. A closed, empty holder leaves."""
         holder.used -= 1
         if holder.is_closed and not holder.used and len(self.holders) > 1:
             self.holders.remove(holder)
@@ -98,7 +98,7 @@ class Places:
         self.fit()
 
     def fit(self) -> None:
-        """Apply the limit: close excess idle connections, admit waiting requests."""
+        """Apply the limit."""
         while self.used - sum(each.leaving for each in self.holders) > self.limit and self.make_room():
             pass
         while self.waiting and self.used < self.limit:
@@ -108,7 +108,7 @@ class Places:
             waiter.turn.set()
 
     def join(self, others: Places) -> None:
-        """Merge with other places of the same server."""
+        """Merge with places of the same server."""
         for holder in others.holders:
             holder.places = self
         self.holders += others.holders
@@ -117,7 +117,7 @@ class Places:
         self.fit()
 
     def part(self, holder: Holder) -> None:
-        """Release a holder that leads to another server now."""
+        """Release a holder: it changed servers."""
         if self.holders == [holder]:
             return
         self.holders.remove(holder)

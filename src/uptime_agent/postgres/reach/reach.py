@@ -1,7 +1,7 @@
 """One server and its requests. Those for one database share a pipeline.
 
-A line holds a database's cheap or costly requests. One driver takes a connection and all its requests; later ones go
-into its next round. A pipeline of unwanted requests is cancelled on the server.
+One driver takes a connection and all requests of a line; later ones go into its next round. A pipeline of unwanted
+requests is cancelled on the server.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EXTENSIONS_WITHIN: Final = 2.0
 CUT_OFF: Final = "cut off: its job was removed, or the agent stopped"
 
 Line = tuple[str | None, bool, bool]
-"""A database; whether requests need new connections; whether they are cheap."""
+"""A database; are new connections needed; is it cheap."""
 
 
 @define(eq=False)
@@ -46,7 +46,7 @@ class _Link:
 
 
 class Reach:
-    """One server, asked within its limit, and left alone while silent."""
+    """One server, left alone while silent."""
 
     def __init__(self, connections: Connections, breaker: Breaker, spawn: Spawn, clock: Clock) -> None:
         self.connections = connections
@@ -61,11 +61,11 @@ class Reach:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is asked, and the server has released every connection."""
+        """Nothing is asked, and every connection is released."""
         return not self._lines and not self.connections.used
 
     def close(self) -> None:
-        """Give up all requests, and close the connections."""
+        """Give up all requests and connections."""
         self._is_closed = True
         for waiting in list(self._lines.values()):
             self.give_up(waiting)
@@ -90,14 +90,13 @@ class Reach:
         self._spawn(self._drive, line)
 
     def give_up(self, requests: Sequence[Request]) -> None:
-        """End unwanted requests, on the server if none else shares the pipeline."""
+        """End unwanted requests. A pipeline of these is cancelled on the server."""
         self._end([request for request in requests if request.is_open], skipped(CUT_OFF))
         for scope, wanted in list(self._under_way.items()):
             if not any(request.is_open for request in wanted):
                 scope.cancel()
 
     async def _drive(self, line: Line) -> None:
-        """Answer a line until it is empty."""
         waiting = self._lines[line]
         try:
             while any(request.is_open for request in waiting):
@@ -146,7 +145,7 @@ class Reach:
             self.connections.sweep()
 
     async def _answer(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
-        """Requests on a dead idle connection go in `again`."""
+        """`again` gets requests on a dead idle connection."""
         try:
             await self._answer_all(link, requests, again)
         except (Unreachable, TimeoutError) as exc:
@@ -165,7 +164,7 @@ class Reach:
             self._end(unanswered, failed(Failure.TIMEOUT if is_silent else Failure.CONNECT, error))
 
     async def _answer_all(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
-        """Requests after a cancelled pipeline go in `again`: they would get its late answers."""
+        """`again` gets requests after a cancelled pipeline, whose late answers would be taken for theirs."""
         extensions = await self._extensions(link, requests)
         fitting: list[tuple[Request, Variant]] = []
         for request in requests:
@@ -272,7 +271,7 @@ class _Caller:
         return self._connection.phases
 
     async def fetch(self, sql: str) -> Rows:
-        """Run a query; values are texts. Raises ServerError."""
+        """Return texts. Raises ServerError."""
         left = self._until - self._clock.monotonic()
         answer = await self._connection.fetch(Query(sql.encode(), left))
         self._connection.phases["first_row"] = answer.seconds

@@ -1,4 +1,4 @@
-"""The meaning of answers: values and classes of failures."""
+"""Answers as values and classes of failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests: one probe to run on one database now, and its result."""
+"""One probe to run now, and its result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..contract import Failure, OutcomeKind, Probe, Rows
 
 @frozen(kw_only=True)
 class Result:
-    """A request's end. In seconds: `waited`, `executed`; `cost` of the server's time.
+    """In seconds: `waited`, `executed`; `cost` of the server's time.
 
     STORED: all rows are there. `is_unproven`: our tests have no such server.
     """
@@ -33,13 +33,13 @@ def failed(failure: Failure, reason: str) -> Result:
 
 
 def skipped(reason: str) -> Result:
-    """An untried request's result. The reason: one word, ": " and details."""
+    """An untried request's result. The reason: a word, ": ", details."""
     return Result(kind=OutcomeKind.SKIPPED, reason=reason)
 
 
 @define(eq=False)
 class Request:
-    """A probe to run on a database; None: the server's own.
+    """A probe on a database; None: the server's own.
 
     `asked`, `wait_until`: monotonic seconds. `on_end` is called once.
     """
@@ -70,7 +70,7 @@ class Request:
         self.begun = now
 
     def put_back(self, now: float) -> None:
-        """Retry it. Its work so far is spent."""
+        """Retry it. Its work is spent."""
         self.tries += 1
         self.spent += 0.0 if self.begun is None else now - self.begun
         self.begun = None

@@ -1,4 +1,4 @@
-"""Metric storage: where samples and outcomes are kept, and wait.
+"""Where samples and outcomes are kept, and wait.
 
 Stores are called on one thread at a time.
 """

@@ -1,6 +1,6 @@
-"""Batches: samples with their records, stored together or not at all.
+"""Samples with their records, stored together or not at all.
 
-A sample that no store can hold leaves, and its record says so.
+An unstorable sample leaves, and its record says so.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Batch:
         return self.rows + len(self.samples) + len(self.outcomes)
 
     def without(self, samples: Sequence[Sample], why: str) -> Batch:
-        """Return it without some samples; their records say why."""
+        """Drop samples; their records say why."""
         kept = tuple(each for each in self.samples if not any(each is sample for sample in samples))
         gone = {key_of(each) for each in samples} - {key_of(each) for each in kept}
         told = tuple(_unstored(each, why) if _key_of(each) in gone else each for each in self.outcomes)
         return Batch(kept, told)
 
     def halves(self) -> Iterator[Batch]:
-        """Yield its earlier and later samples with their records; other records go first."""
+        """Yield earlier and later samples with their records; other records go first."""
         middle = len(self.samples) // 2
         late = {key_of(sample) for sample in self.samples[middle:]}
         later = tuple(each for each in self.outcomes if _key_of(each) in late)
@@ -56,7 +56,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
 
 
 def key_of(sample: Sample) -> Key:
-    """Return the identity of a sample and its record."""
+    """Identify a sample and its record."""
     return sample.target, sample.probe.name, sample.database, microseconds(sample.at)
 
 

@@ -1,4 +1,4 @@
-"""Errors of metric stores besides StoreUnavailable."""
+"""Further errors of metric stores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..contract import StoreUnavailable
 
 
 class StoreUnusable(StoreUnavailable):
-    """Another program's, too new, or corrupt. Counts as away until a person acts."""
+    """The store is another program's, too new, or corrupt: away until a person acts."""
 
 
 class Unstorable(Exception):

@@ -1,4 +1,4 @@
-"""Metrics in memory, gone with the process: a metric store in its shortest form."""
+"""Metrics in memory: a store in its shortest form."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from .spool import Counts
 
 @frozen
 class StoreLost:
-    """The store refuses batches; they go to the spool."""
+    """Batches go to the spool."""
 
     error: str
 

@@ -1,4 +1,4 @@
-"""Metric stores with drivers imported at first use."""
+"""Stores with drivers imported at first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA: Final = "timerqueue_metrics"
 def postgres_metrics(
     dsn: str, retention: Retention | None = None, *, schema: str = SCHEMA, password: str | None = None
 ) -> ReadableStore:
-    """Make a PostgreSQL store, which connects at `open`. `dsn`: in libpq's words.
+    """Make a PostgreSQL store. It connects at `open`. `dsn`: in libpq's words.
 
     `password`: separate, so that the dsn can be shown. Raises ModuleNotFoundError without psycopg 3.
     """

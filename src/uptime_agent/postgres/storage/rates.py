@@ -1,6 +1,6 @@
 """Rates of counters, never negative. Pure.
 
-After a known or visible reset an interval has no rate: a guess from 0 would be too low.
+After a reset an interval has no rate: a guess from 0 would be too low.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 Point = tuple[float, float | None]
-"""An instant in UTC seconds, and a counter's value."""
+"""UTC seconds, and a counter's value."""
 
 
 def rates(points: Iterable[Point], resets: Sequence[float] = ()) -> list[Point]:
     """Return the growth per second between points; None: unknown.
 
-    `points`: in order of time; missing values are skipped. `resets`: UTC seconds, sorted.
+    `points`: in order of time. `resets`: UTC seconds, sorted.
     """
     found: list[Point] = []
     before: tuple[float, float] | None = None

@@ -32,7 +32,7 @@ class StoredSample:
 
 @frozen
 class Stock:
-    """A probe's amount on a target. `last`: UTC seconds. `bytes`: of its table, by rows."""
+    """A probe's amount. `last`: UTC seconds. `bytes`: by rows; None: unknown."""
 
     target: str
     probe: str
@@ -53,11 +53,11 @@ class MetricReader(Protocol):
         """Return records of due probes."""
 
     def stock(self) -> list[Stock]:
-        """Return amounts, sorted by name."""
+        """Return amounts, sorted."""
 
 
 def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
-    """Divide each probe's bytes among targets, by rows."""
+    """Divide probes' bytes among targets, by rows."""
     rows: Counter[str] = Counter()
     for each in found:
         rows[each.probe] += each.rows
@@ -68,13 +68,13 @@ def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
 
 
 class ReadableStore(MetricStore, MetricReader, Protocol):
-    """A readable store, whose retention may change while open."""
+    """Its retention may change while open."""
 
     retention: Retention
 
 
 def outcome_of(target: str, probe: str, database: str, due: float, row: Sequence[Any]) -> ProbeOutcome:
-    """Return a record. `row`: kind, failure, reason, then FIGURES."""
+    """Return a record. `row`: kind, failure, reason, FIGURES."""
     kind, failure, reason, *figures = row
     return ProbeOutcome(
         probe=probe,

@@ -20,7 +20,7 @@ def _positive(_: object, attribute: object, value: float) -> None:
 class Retention:
     """Seconds for which data is kept. The most exact entry decides.
 
-    An `on_change` probe's newest snapshot stays forever: it is the present state.
+    The newest `on_change` snapshot stays: it is the present state.
     """
 
     default: float = field(default=28 * DAY, validator=_positive)
@@ -29,10 +29,10 @@ class Retention:
     """By (target, probe)."""
 
     def keep(self, target: str, probe: str) -> float:
-        """Return the probe's seconds on this target."""
+        """Return the seconds to keep."""
         return self.targets.get((target, probe), self.probes.get(probe, self.default))
 
     def longest(self, probe: str) -> float:
-        """Return the probe's most seconds on any target."""
+        """Return the longest of all targets."""
         general = self.probes.get(probe, self.default)
         return max([general, *(keep for (_, name), keep in self.targets.items() if name == probe)])

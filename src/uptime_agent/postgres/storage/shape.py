@@ -1,4 +1,4 @@
-"""Shapes: a probe's table, and how it follows a newer probe."""
+"""A probe's table, and how it follows a newer probe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table_of(probe: Probe) -> str:
 
 
 def check_names(probe: Probe) -> None:
-    """Raise Unstorable unless the names fit a table."""
+    """Raise Unstorable unless names fit a table."""
     names = [column.name for column in probe.columns]
     if not _NAME.fullmatch(probe.name) or probe.name in RESERVED or probe.name.startswith("probe_"):
         msg = f"a probe cannot be called {probe.name!r}: 1 to 40 of a-z, 0-9 and _, and none of {sorted(RESERVED)}"
@@ -37,9 +37,9 @@ def check_names(probe: Probe) -> None:
 
 
 def columns_to_add(probe: Probe, there: Mapping[str, str]) -> list[Column]:
-    """Return the columns that a table lacks. `there`: types by name.
+    """Return missing columns. `there`: types by name.
 
-    Removed columns stay. Raises Unstorable if a type changed: stored values would change their meaning.
+    Raises Unstorable if a type changed: stored values would change their meaning.
     """
     check_names(probe)
     for column in probe.columns:

@@ -1,7 +1,7 @@
-"""The form of storage: values from any driver, spool or server, made comparable.
+"""The form of storage: comparable values from any driver, spool or server.
 
-BIGINT: 64 bits. TEXT: UTF-8 without NUL. TIMESTAMP: microseconds since 1970 in UTC. NUMERIC: a whole number, or digits.
-NaN is None. Stored values pass unchanged. Columns are processed as a whole: single values cost ten times as much.
+TEXT: UTF-8 without NUL. TIMESTAMP: microseconds since 1970 in UTC. NUMERIC: a whole number, or digits. NaN is None.
+Stored values pass unchanged. Columns are processed as a whole: single values cost ten times as much.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def microseconds(seconds: float) -> int:
 
 
 def normal_columns(sample: Sample) -> list[Values]:
-    """Return each column's values. Raises Unstorable if one does not fit."""
+    """Return each column's values. Raises Unstorable."""
     return normal_values(sample.probe, sample.rows)
 
 
@@ -54,7 +54,7 @@ def normal_values(probe: Probe, rows: Sequence[Row]) -> list[Values]:
 
 
 def fingerprint(sample: Sample, normal: Sequence[Values] | None = None) -> str:
-    """Return a fingerprint, equal over restarts, drivers and the spool. `normal`: its `normal_columns`."""
+    """Return a fingerprint, equal over restarts, drivers and the spool."""
     columns = [
         [_spoken(column.type, value) for value in values]
         for column, values in zip(

@@ -25,7 +25,7 @@ class Week:
 
     @classmethod
     def named(cls, suffix: str) -> Week:
-        """Return a suffix's week. Raises ValueError for another text."""
+        """Read a suffix. Raises ValueError."""
         week = cls(dt.date.fromisoformat(suffix.removeprefix("w")))
         if suffix != week.suffix or week.monday.weekday():
             msg = f"{suffix!r} is no week"
@@ -39,12 +39,12 @@ class Week:
 
     @property
     def bounds(self) -> tuple[str, str]:
-        """First instant and end, with offset: a server's time zone changes nothing."""
+        """With offset: a server's time zone changes nothing."""
         return f"{self.monday} 00:00:00+00", f"{self.monday + WEEK} 00:00:00+00"
 
     @property
     def end(self) -> float:
-        """UTC seconds of the first instant after it."""
+        """UTC seconds."""
         return dt.datetime.combine(self.monday + WEEK, dt.time(), dt.UTC).timestamp()
 
     def and_next(self, count: int) -> Iterator[Week]:

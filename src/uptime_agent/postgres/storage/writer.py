@@ -1,8 +1,7 @@
 """The writer: between probes, which must not wait, and a store, which may be slow or away.
 
-`put` fills a bounded queue from any thread; when full, it takes only records. `turn`, on one thread, writes one large
-transaction. While the store fails, or the spool holds older samples, all goes through the spool, in order. Halving
-finds an unstorable sample, which is left out.
+`put` fills a bounded queue from any thread. `turn`, on one thread, writes one large transaction. While the store fails,
+or the spool holds older samples, all goes through the spool, in order. Halving finds an unstorable sample.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ LONGEST_WAIT: Final = 60.0
 
 @frozen
 class Drained:
-    """How much of the rest was stored, spooled and dropped."""
+    """What became of samples and outcomes."""
 
     stored: Counts
     spooled: Counts
@@ -45,7 +44,7 @@ class Drained:
 
 
 class MetricWriter:
-    """Writes to `store`, through `spool` while it is away. `tell` gets news, on the turns' thread.
+    """Writes to `store`, or `spool` while it is away. `tell` gets news, on the turns' thread.
 
     `most_waiting`: queued rows, samples and outcomes; outcomes alone may be twice that.
     """
@@ -88,7 +87,7 @@ class MetricWriter:
 
     @property
     def has_room(self) -> bool:
-        """Whether a small batch has room: spares a probe a vain query."""
+        """Whether a small batch has room, which spares a vain query."""
         return self._weight < self._most_waiting
 
     @property
@@ -99,7 +98,7 @@ class MetricWriter:
     def put(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome], now: float) -> bool:
         """Queue these, from any thread, without waiting. `now`: on the clock of `turn`.
 
-        False: the samples are lost, and their records say so.
+        False: the samples are lost, as their records say.
         """
         batch = Batch(tuple(samples), tuple(outcomes))
         with self._lock:
@@ -115,7 +114,7 @@ class MetricWriter:
             return has_room
 
     def turn(self, now: float) -> bool:
-        """Write one transaction. True: more can follow at once."""
+        """Write one transaction. True: more can follow."""
         self._tell_losses()
         if self._is_through_spool:
             self._fill_spool(now)
@@ -140,7 +139,7 @@ class MetricWriter:
         return Drained(self._stored - before.stored, self._spooled - before.spooled, self._dropped - before.dropped)
 
     def open(self, now: float) -> None:
-        """Open spool and store. A store that is away is tried again."""
+        """Open spool and store, which may be away."""
         if self._spool is not None:
             try:
                 self._spool.open()
@@ -161,7 +160,6 @@ class MetricWriter:
         return bool(self._queue)
 
     def _may_try(self, now: float) -> bool:
-        """Open the store if it is time."""
         if self._is_open:
             return True
         if now < self._next_try:

@@ -1,4 +1,4 @@
-"""Metrics in PostgreSQL: COPY into weekly partitions, dropped as a whole.
+"""Metrics in PostgreSQL, in weekly partitions.
 
 Imports psycopg. Called on the writer's thread.
 """

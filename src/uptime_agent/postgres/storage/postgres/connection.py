@@ -1,4 +1,4 @@
-"""A connection on which no wait is endless, with errors in the store's words."""
+"""A connection without endless waits, and its errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import StoreUnusable, Unstorable
 T = TypeVar("T")
 
 PATIENCE: Final = 200
-"""Tenths of a second of silence, in one transaction."""
+"""Tenths of a second, per transaction."""
 
 _DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -35,13 +35,13 @@ _SETTINGS: Final = """
 """Per transaction: a pooler may change the session."""
 
 _LASTING: Final = ("0A", "3F", "42", "XX001", "XX002")
-"""Waiting does not cure these: no such feature, schema, table or right; damage."""
+"""Lasting: no such feature, schema, table or right; damage."""
 
 _UNSTORABLE: Final = ("22", "54")
 
 
 class Silent(psycopg.OperationalError):
-    """The server was silent too long, or the wait was interrupted."""
+    """The server was silent too long, or we interrupted."""
 
 
 class Connection(psycopg.Connection[TupleRow]):
@@ -108,7 +108,7 @@ def described(dsn: str) -> str:
 
 @contextmanager
 def errors(where: str) -> Iterator[None]:
-    """Raise the driver's errors as a store's, without rows in them."""
+    """Raise errors as a store's, without rows in them."""
     try:
         yield
     except psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""Rows as the text of COPY, column by column, for many samples at once.
+"""Rows as the text of COPY, column by column.
 
 The driver would examine each value.
 """
@@ -18,13 +18,13 @@ _NOTHING: Final = "\\N"
 
 
 def row_heads(series: int, at_us: int, count: int) -> list[str]:
-    """Begin a sample's lines: series, instant, row number."""
+    """Return series, instant and row number."""
     head = f"{series}\t{spelled_instant(at_us)}\t"
     return [head + number for number in map(str, range(count))]
 
 
 def copy_text(heads: Sequence[str], columns: Sequence[Column], values: Sequence[Sequence[Any]]) -> bytes:
-    """Return lines of heads and values, which are in the form of storage."""
+    """Return lines. Values are in the form of storage."""
     cells = [_cells(column.type, each) for column, each in zip(columns, values, strict=True)]
     return ("\n".join(map("\t".join, zip(heads, *cells, strict=True))) + "\n").encode()
 

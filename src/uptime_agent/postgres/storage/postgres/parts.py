@@ -1,4 +1,4 @@
-"""Parts of a batch: one probe's samples, prepared and copied together."""
+"""One probe's samples, prepared and copied together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Part:
         return table_of(self.probe), tuple(column.name for column in self.probe.columns)
 
     def text(self, series: Mapping[Key, int], new: set[tuple[int, int]]) -> bytes:
-        """Return the text of samples in `new`, and remove them there."""
+        """Return `new` samples' text, and remove them there."""
         heads: list[str] = []
         wanted: list[bool] = []
         for sample in self.samples:
@@ -52,7 +52,7 @@ class Part:
 
 
 def parted(samples: Iterable[Sample]) -> Iterator[Part]:
-    """Yield parts, sorted by table. Raises Unstorable."""
+    """Yield parts by table. Raises Unstorable."""
     of_tables: dict[object, list[Sample]] = {}
     of_probes: dict[int, list[Sample]] = {}
     """By identity: comparing columns takes longer than writing a row."""

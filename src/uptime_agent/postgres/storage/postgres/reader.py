@@ -82,7 +82,7 @@ class Reader:
 
 
 def _selected(name: str, type_: str) -> sql.Composed:
-    """Instants are selected as microseconds: some exceed Python's datetimes."""
+    """Some instants exceed Python's datetimes."""
     if type_ == Type.TIMESTAMP.value:
         return sql.SQL("(extract(epoch FROM {}) * 1000000)::bigint").format(sql.Identifier(name))
     return sql.SQL("{}").format(sql.Identifier(name))

@@ -1,7 +1,6 @@
-"""Tables of metrics in PostgreSQL: parents, weekly partitions, views for people.
+"""Tables of metrics in PostgreSQL, and views for people.
 
-Changes hold one advisory lock for their transaction. A partition is made first and then attached, which blocks no
-writer.
+Changes hold one advisory lock. A partition is made first and then attached, which blocks no writer.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ class Schema:
         self.name = name
 
     def of(self, text: LiteralString, **parts: sql.Composable) -> sql.Composed:
-        """Fill this schema into a statement."""
+        """Fill in this schema."""
         return sql.SQL(text).format(schema=sql.Identifier(self.name), **parts)
 
     def table(self, name: str) -> sql.Identifier:
-        """Return the table with its schema."""
+        """Qualify a table."""
         return sql.Identifier(self.name, name)
 
     def prepare(self, connection: Connection) -> None:
-        """Make missing tables. Raises StoreUnusable if others are there."""
+        """Make missing tables. Raises StoreUnusable."""
         if connection.info.server_version < OLDEST_SERVER:
             msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old for metrics: 13 is the first"
             raise StoreUnusable(msg)
@@ -89,7 +88,7 @@ class Schema:
         return found
 
     def add_columns(self, connection: Connection, probe: Probe, added: Sequence[Column], already: int) -> None:
-        """Make the probe's table, or add columns. Needs the lock."""
+        """Make or widen the probe's table. Needs the lock."""
         table = self.table(table_of(probe))
         declared = [
             sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type.value)) for column in added
@@ -122,7 +121,7 @@ class Schema:
         return [name for (name,) in connection.execute(asked, [sql.Identifier(self.name).as_string(connection)])]
 
     def weeks(self, connection: Connection, table: str) -> list[Week]:
-        """Return the weeks of a table's partitions, sorted."""
+        """Return a table's partitioned weeks, sorted."""
         asked = """
             SELECT right(child.relname, 9) FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
             JOIN pg_class parent ON parent.oid = inhparent

@@ -1,7 +1,7 @@
-"""Metrics in the tables of one PostgreSQL schema.
+"""Metrics in one PostgreSQL schema.
 
-Each sample has one row in `sample`, inserted first; only new samples' rows are copied. So nothing is stored twice,
-however often and by whichever node it is sent.
+A sample's row in `sample` is inserted first; only new samples' rows are copied. So nothing is stored twice, by
+whichever node.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LAST: Final = """
 
 
 class PostgresMetrics:
-    """A metric store in a schema at `dsn`, which several nodes may share."""
+    """A store in a schema at `dsn`, which several nodes may share. Readers connect separately."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class PostgresMetrics:
         return f"PostgresMetrics({self._where})"
 
     def open(self) -> None:
-        """Connect, and make missing tables. Raises StoreUnavailable, StoreUnusable."""
+        """Connect, make missing tables. Raises StoreUnavailable, StoreUnusable."""
         self.close()
         with errors(self._where):
             self._connection = self._dial()
@@ -92,7 +92,7 @@ class PostgresMetrics:
             self._load()
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
-        """Keep all in one transaction, or none. Raises Unstorable."""
+        """Keep all or none. Raises Unstorable."""
         parts = list(parted(samples))
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
         with errors(self._where):
@@ -121,7 +121,7 @@ class PostgresMetrics:
         return None if at is None else read_instant(at) / 1e6
 
     def maintain(self, now: float) -> None:
-        """Make coming partitions and remove old data, unless another node does."""
+        """Make partitions and remove old data, unless another node does."""
         with errors(self._where):
             connection = self._connected()
             self._partitions.clear()  # some of them may go
@@ -129,17 +129,17 @@ class PostgresMetrics:
                 Upkeep(connection, self._schema, self.retention, now).run()
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
-        """See MetricReader. Over its own connection."""
+        """See MetricReader."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
-        """See MetricReader. Over its own connection."""
+        """See MetricReader."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).outcomes(target, probe, limit)
 
     def stock(self) -> list[Stock]:
-        """See MetricReader. Over its own connection."""
+        """See MetricReader."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).stock()
 
@@ -193,7 +193,7 @@ class PostgresMetrics:
     def _make_partitions(
         self, connection: Connection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
     ) -> None:
-        """For a probe's first sample, or an old week."""
+        """For a first sample, or an old week."""
         needed = {("outcome", Week.of(each.due)) for each in outcomes}
         for sample in samples:
             week = Week.of(sample.at)
@@ -215,7 +215,6 @@ class PostgresMetrics:
     def _put_heads(
         self, connection: Connection, samples: Sequence[Sample], hashes: Sequence[str | None]
     ) -> set[tuple[int, int]]:
-        """Return series and instants of new samples."""
         several = [sample for sample, hash_ in zip(samples, hashes, strict=True) if hash_ is None]
         new = self._insert_heads(connection, several, [None] * len(several))
         for sample, hash_ in zip(samples, hashes, strict=True):
@@ -244,7 +243,7 @@ class PostgresMetrics:
         return found[0] if found else None
 
     def _copy(self, connection: Connection, parts: Sequence[Part], new: set[tuple[int, int]]) -> None:
-        """Copy new samples' rows: of two with one key the first."""
+        """Of two samples with one key, the first."""
         for table, of_table in groupby(parts, attrgetter("into")):
             name, names = table
             listed = map(sql.Identifier, ("sample_series", "sample_at", "sample_row", *names))

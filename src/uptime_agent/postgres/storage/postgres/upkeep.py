@@ -1,7 +1,6 @@
-"""Upkeep: coming partitions are made, old data goes, newest snapshots stay.
+"""Coming partitions are made, old data goes, newest snapshots stay.
 
-A week beyond every retention is dropped; other old rows go in small transactions. Each takes the advisory lock, or
-leaves the work.
+A week beyond every retention is dropped; other old rows go in small transactions. Each needs the advisory lock.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Upkeep:
         self._now = now
 
     def run(self) -> None:
-        """Make partitions, remove old data. Raises Busy if another node has the lock."""
+        """Make partitions, remove old data. Raises Busy."""
         with self._connection.short_transaction():
             self._lock()
             tables = self._schema.partitioned(self._connection)
@@ -109,7 +108,6 @@ class Upkeep:
             pass
 
     def _is_untouched(self, week: Week) -> bool:
-        """Whether the whole week is younger than the shortest retention."""
         start = week.end - 7 * 86_400
         return all(start >= before.timestamp() for before in self._asked["before"])
 

@@ -1,4 +1,4 @@
-"""The spool: unstored batches wait on disk, in order, within a bound.
+"""The spool: unstored batches wait on disk, within a bound.
 
 Used on the writer's thread.
 """

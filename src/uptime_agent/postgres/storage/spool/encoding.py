@@ -1,7 +1,4 @@
-"""Batches as bytes, in the form of storage.
-
-With their probes' columns: the replaying release may have others.
-"""
+"""Batches as bytes, with their probes' columns: the replaying release may have others."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ def encode(batch: Batch) -> bytes:
 
 
 def decode(payload: bytes) -> Batch:
-    """Return the batch. Raises ValueError, KeyError or TypeError for other bytes."""
+    """Raises ValueError, KeyError or TypeError for other bytes."""
     parts = json.loads(payload)
     probes = {row[0]: _probe(row) for row in parts["probes"]}
     samples = tuple(_sample(probes, row) for row in parts["samples"])

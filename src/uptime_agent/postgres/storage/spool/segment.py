@@ -1,4 +1,4 @@
-"""Segments: append-only files of records, each with length, counts and checksum.
+"""Append-only files of records, each with a checksum.
 
 A crash tears only the last record, which opening cuts off. Damage further in costs the segment's rest.
 """
@@ -14,7 +14,7 @@ from typing import Final
 from attrs import frozen
 
 _HEAD: Final = struct.Struct("<4sIIIII")
-"""Magic, payload's bytes, samples, rows, outcomes, checksum of these and the payload."""
+"""Magic, payload's bytes, samples, rows, outcomes, checksum."""
 _MAGIC: Final = b"tqs1"
 
 
@@ -55,7 +55,7 @@ def framed(payload: bytes, counts: Counts) -> bytes:
 
 
 def read_record(path: Path, offset: int) -> Record | None:
-    """Return a record. None: none, torn or damaged. Raises OSError."""
+    """Return a record, if a good one. Raises OSError."""
     with path.open("rb") as file:
         file.seek(offset)
         head = file.read(_HEAD.size)
@@ -69,7 +69,7 @@ def read_record(path: Path, offset: int) -> Record | None:
 
 
 def survey(path: Path, offset: int = 0) -> tuple[Counts, int]:
-    """Return the counts, and the last good record's end. Raises OSError."""
+    """Return the counts, and the good records' end. Raises OSError."""
     counts = Counts()
     while (record := read_record(path, offset)) is not None:
         counts += record.counts

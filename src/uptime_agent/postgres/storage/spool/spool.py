@@ -1,8 +1,7 @@
 """A spool in a folder: segments, appended at one end and replayed from the other.
 
-Each batch is synced: it survives kill -9 and loss of power. A small file notes replayed batches; a crash before that
-repeats one, which a store takes once. A full spool drops its oldest segment: after an outage the newest measurements
-matter most.
+Each batch is synced: it survives kill -9 and loss of power. A crash before the replay's note repeats a batch, which a
+store takes once. A full spool drops its oldest segment: the newest measurements matter most.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ class SpoolFailed(Exception):
 
 
 class Spool:
-    """A spool of at most `most_bytes` in a folder, which it makes.
-
-    `lost`: dropped since opening, as it was full or unreadable.
-    """
+    """A spool of at most `most_bytes`. `lost`: dropped since opening."""
 
     def __init__(self, folder: str | os.PathLike[str], *, most_bytes: int = 256 * 1024 * 1024) -> None:
         if most_bytes < _SEGMENTS:
@@ -50,7 +46,7 @@ class Spool:
         """By segment, oldest first."""
         self._sizes: dict[int, int] = {}
         self._offset = 0
-        """Of the next replay, in the oldest segment."""
+        """Of the next replay."""
         self._lock: int | None = None
         self._pending: tuple[int, Counts] | None = None
 
@@ -85,7 +81,7 @@ class Spool:
             self._drop_empty()
 
     def append(self, batch: Batch) -> None:
-        """Write and sync a batch. Raises SpoolFailed or Unstorable, and then changes nothing."""
+        """Write and sync. Raises SpoolFailed or Unstorable, and then changes nothing."""
         counts = Counts(len(batch.samples), batch.rows, len(batch.outcomes))
         record = framed(encode(batch), counts)
         if len(record) > self._most_bytes:
@@ -110,7 +106,7 @@ class Spool:
             self._counts[number] = self._counts.get(number, Counts()) + counts
 
     def oldest(self, weight: int = 1) -> Batch | None:
-        """Return the oldest batches as one; they stay until `done`. Raises SpoolFailed."""
+        """Return the oldest batches as one, until `done`. Raises SpoolFailed."""
         with _told(self.folder):
             while self._counts:
                 number = next(iter(self._counts))
@@ -202,7 +198,7 @@ class Spool:
         self._remove(number)
 
     def _remove(self, number: int) -> None:
-        """The note comes first, so that none of it returns."""
+        """The note comes first: none of it returns."""
         del self._counts[number], self._sizes[number]
         self._offset, self._pending = 0, None
         self._write_position(next(iter(self._counts), number + 1), 0)
@@ -216,7 +212,7 @@ class Spool:
         return number, offset
 
     def _write_position(self, number: int, offset: int) -> None:
-        """Unsynced: an older note replays batches that are stored once."""
+        """Unsynced: an older note repeats batches, which are stored once."""
         new = self.folder / f"{_POSITION}.new"
         new.write_text(f"{number} {offset}\n", "ascii")
         new.replace(self.folder / _POSITION)

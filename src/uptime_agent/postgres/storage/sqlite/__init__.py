@@ -1,4 +1,4 @@
-"""Metrics in a SQLite file: a table for each probe.
+"""Metrics in a SQLite file.
 
 Called on the writer's thread.
 """

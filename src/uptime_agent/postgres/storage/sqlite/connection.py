@@ -1,4 +1,4 @@
-"""The SQLite file of metrics: lock, settings, and errors in the store's words."""
+"""The SQLite file's lock, settings and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Lock:
         self._file: int | None = None
 
     def take(self) -> None:
-        """Raise StoreUnavailable if another process has it, or it cannot be made."""
+        """Take it. Raises StoreUnavailable."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         except OSError as error:
@@ -55,7 +55,7 @@ class Lock:
         self._file = file
 
     def release(self) -> None:
-        """Release it. The file stays, as removing it would race."""
+        """The file stays, as removing it would race."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -86,7 +86,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """Connect for reading, also while the agent runs. Raises sqlite3.Error, StoreUnusable."""
+    """Connect for reading. Raises sqlite3.Error, StoreUnusable."""
     if not path.exists():
         msg = f"there are no metrics in {path}: look at the path, or start the agent that makes it"
         raise StoreUnusable(msg)
@@ -149,8 +149,7 @@ def _check_made(connection: sqlite3.Connection, path: Path) -> None:
 def put(connection: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]]) -> None:
     """Execute `sql` with many rows in place of {rows}.
 
-    Each step releases the GIL, and a busy loop keeps it for milliseconds. Sizes are powers of two: few statements are
-    prepared.
+    Each step releases the GIL, and a busy loop keeps it for milliseconds. Powers of two: few statements are prepared.
     """
     first = 0
     while first < len(rows):

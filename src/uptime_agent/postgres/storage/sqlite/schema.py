@@ -1,4 +1,4 @@
-"""Tables of metrics in SQLite, and views for people."""
+"""Tables in SQLite, and views for people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VERSION_1: Final = (
         executed, stored, rows, cost FROM outcome JOIN series ON series.id = outcome.series""",
 )
 MIGRATIONS: Final = (_VERSION_1,)
-"""The n-th leads to version n. Changes go at the end."""
+"""The n-th leads to version n."""
 
 TYPES: Final = {
     Type.BIGINT: "INTEGER",
@@ -49,7 +49,7 @@ TYPES: Final = {
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Make or update the tables. Raises StoreUnusable if their version is newer."""
+    """Make or update the tables. Raises StoreUnusable if they are newer."""
     with transaction(connection):
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > len(MIGRATIONS):
@@ -73,7 +73,7 @@ def types_of(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
 
 
 def add_columns(connection: sqlite3.Connection, probe: Probe, added: Sequence[Column], already: int) -> None:
-    """Make the probe's table or add columns."""
+    """Make or widen the probe's table."""
     table = table_of(probe)
     if not already:
         connection.execute(
@@ -100,7 +100,7 @@ def add_columns(connection: sqlite3.Connection, probe: Probe, added: Sequence[Co
 
 
 def quoted(name: str) -> str:
-    """Quote a name, which may be a keyword."""
+    """Quote a name: keywords, too."""
     return f'"{name}"'
 
 

@@ -1,7 +1,7 @@
 """Metrics in a SQLite file, for one agent.
 
-Separate from the jobs' file: no job's mark waits a second for a batch, and losing metrics loses no job. A commit is one
-fsync, so batches are large. Old rows begin each table. Each sample has one row in `sample`: nothing is stored twice.
+Separate from the jobs' file: no job's mark waits for a batch, and losing metrics loses no job. A commit is one fsync,
+so batches are large. A sample's row in `sample` keeps it from being stored twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _OUTCOME: Final = "due_us, series, kind, failure, reason, lateness, waited, exec
 
 
 class SqliteMetrics:
-    """A store at `path`, of about `most_bytes`: beyond that the oldest samples go."""
+    """A store at `path`; beyond `most_bytes`, about, the oldest samples go.
+
+    Readers work while an agent has the file.
+    """
 
     def __init__(
         self, path: str | os.PathLike[str], retention: Retention | None = None, *, most_bytes: int = GIGABYTE
@@ -58,7 +61,7 @@ class SqliteMetrics:
             raise
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
-        """Keep all in one transaction, or none. Raises Unstorable."""
+        """Keep all or none. Raises Unstorable."""
         columns = [normal_columns(sample) for sample in samples]
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
         with errors(self.path):
@@ -94,17 +97,17 @@ class SqliteMetrics:
             sweep.by_size(self._most_bytes)
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
-        """See MetricReader. Works while an agent has the file."""
+        """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
-        """See MetricReader. Works while an agent has the file."""
+        """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).outcomes(target, probe, limit)
 
     def stock(self) -> list[Stock]:
-        """See MetricReader. Works while an agent has the file."""
+        """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).stock()
 
@@ -201,7 +204,6 @@ class SqliteMetrics:
         )
 
     def _cutoffs(self, now: float) -> dict[str, dict[int, int]]:
-        """Microseconds, by probe and series."""
         found: dict[str, dict[int, int]] = {}
         for (target, probe, _), series in self._series.items():
             found.setdefault(probe, {})[series] = microseconds(now - self.retention.keep(target, probe))

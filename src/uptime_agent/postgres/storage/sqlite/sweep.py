@@ -1,4 +1,4 @@
-"""Sweeps of a SQLite file: old data goes, then the oldest excess. Newest snapshots stay."""
+"""Old data goes, then the oldest excess. Newest snapshots stay."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from .connection import transaction
 
 AT_A_TIME: Final = 5_000
-"""Rows of one transaction, so that writes never wait long."""
+"""Per transaction: writes never wait long."""
 
 _STEPS: Final = 40
-"""Parts of the stored time that one sweep may remove."""
+"""Of one sweep by size."""
 
 _PROTECTED: Final = """
     SELECT series, max(at_us) FROM sample WHERE hash IS NOT NULL GROUP BY series
@@ -45,7 +45,7 @@ class Sweep:
         self._shrink()
 
     def by_size(self, most_bytes: int) -> None:
-        """Remove the oldest rows until at most `most_bytes` are used."""
+        """Remove the oldest rows beyond `most_bytes`."""
         for _ in range(_STEPS):
             if self._used() <= most_bytes:
                 return
