@@ -13,12 +13,12 @@ MISSING = 2
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with 0: done, 1: not well or failed, 2: called or configured wrongly."""
+    """Exit with 0: done, 1: not well or failed, 2: called or configured wrongly."""
     leave(run())
 
 
 def run() -> str | int | None:
-    """Run the command line and return the exit code. Clean up, then call `leave`."""
+    """Return the exit code. Clean up, then call `leave`."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
         from .cli import cli  # noqa: PLC0415 - so that what is missing can be named

@@ -35,12 +35,12 @@ from .text import Redactor
 from .web import NotListening, listen
 
 SETTLED: Final = 0.2
-"""Seconds after the start in which the scheduler finds earlier missed ticks."""
+"""Seconds in which the scheduler finds earlier missed ticks."""
 
 
 @frozen(kw_only=True)
 class Plan:
-    """How long to run. `once`: each check one time. `seconds`: None: until told to stop."""
+    """How long to run. `once`: each check one time. `seconds` None: until told to stop."""
 
     once: bool = False
     seconds: float | None = None
@@ -56,16 +56,13 @@ async def run(
     source: Source | None = None,
     redactor: Redactor | None = None,
 ) -> int:
-    """Run the checks until the plan is fulfilled or a signal comes, and return the exit code.
+    """Run the checks until the plan is fulfilled or a signal comes. Returns the exit code.
 
-    It is 1 if a second signal cut the run off, or with `once` if a target is not well or a probe failed.
+    It is 1 after a second signal, or with `once` if a target is not well or a probe failed. `source` is followed;
+    `redactor` learns secrets of new configurations.
 
-    `source`: the configuration's file, which is followed. `redactor`: shared with the log; it learns the secrets of new
-    configurations.
-
-    Raises before anything starts: InvalidJob if a schedule has no start left, StoreError if the store cannot be opened,
-    NotListening if the port for push signals is taken. Raises after a clean end: NotShown if output became impossible,
-    StoreTakenOver if another agent took over the store.
+    Raises before anything starts: InvalidJob if a schedule has no start left, StoreError, NotListening if signals of
+    push targets cannot come in. Raises after a clean end: NotShown if output became impossible, StoreTakenOver.
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)
@@ -102,7 +99,6 @@ class _Agent:
         self._reload = Reload(source, self._clock, self._follow, parts.monitor.notice) if follows and source else None
         self._is_open = anyio.Event()
         self._taken_over: str | None = None
-        """The agent that has the store now, in the store's words."""
 
     async def run(self) -> int:
         plan, monitor = self._plan, self._monitor
@@ -123,7 +119,7 @@ class _Agent:
         return all(map(_is_well, asked)) and not self._parts.probing.has_failed
 
     async def _run_checks(self) -> bool:
-        """Run all parts. True: a second signal cut them off."""
+        """Returns whether a second signal cut the checks off."""
         plan, scheduler, parts = self._plan, self._scheduler, self._parts
         listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
         async with attended(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
@@ -170,7 +166,6 @@ class _Agent:
             self._targets.shared_groups.look_around()
 
     def _begin(self) -> None:
-        """Show the view once the store is read, and remove jobs whose targets are gone."""
         config, parts, targets, say = self._config, self._parts, self._targets, self._monitor.notice
         store = str(config.store) if parts.has_past else None
         view = View(targets=targets.roster.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
@@ -225,14 +220,14 @@ class _Agent:
             self._monitor.notice(text)
 
     async def _serve(self, listener: socket) -> None:
-        """Take push signals once the store is read: earlier signals would be lost."""
+        """Wait for the store: earlier signals would be lost."""
         with listener:
             await self._is_open.wait()
             takes_get = self._config.push is not None and self._config.push.takes_get
             await self._parts.signals.server(self._clock, takes_get=takes_get).serve(listener)
 
     def _listening(self, push: Push) -> socket:
-        """Open the port. If another agent has the port and the store, the error is about the store."""
+        """If another agent has the port and the store, the error is about the store."""
         try:
             return listen(push.host, push.port, "signals")
         except NotListening:
@@ -249,7 +244,6 @@ class _Agent:
         self._scheduler.stop(GRACE)
 
     async def _show_past(self) -> None:
-        """Show the targets' past status, and the ticks missed since."""
         await self._is_open.wait()
         await self._targets.recall.recall_all()
         await self._clock.sleep(SETTLED)

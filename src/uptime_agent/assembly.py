@@ -1,4 +1,4 @@
-"""The parts of an agent, put together: the one place that knows them all."""
+"""The parts of an agent, put together."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, 
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
-"""Seconds that a check rests if it was running when the agent crashed."""
+"""Seconds that a check rests which was running at a crash."""
 
 EACH_CHANNEL: Final = "channel:*"
-"""The limit of each channel: one message at a time."""
+"""One message at a time over each channel."""
 
 
 class Room:
-    """The scheduler's number of tasks at a time, sized by the configuration and its probes."""
+    """The number of tasks at a time, which the configuration and its probes decide."""
 
     def __init__(self, scheduler: Scheduler, config: Config) -> None:
         self._scheduler = scheduler
@@ -55,7 +55,7 @@ class Room:
 
 @frozen(kw_only=True)
 class Targets:
-    """An agent's targets and the parts around them. `elsewhere`: None if the store is not shared."""
+    """An agent's targets, and what surrounds them."""
 
     board: Board
     recall: Recall
@@ -67,7 +67,7 @@ class Targets:
 
     @property
     def shared_groups(self) -> SharedGroups | None:
-        """The groups judged by jobs; None if the store is not shared."""
+        """The groups judged by jobs, if the store is shared."""
         return self.groups if isinstance(self.groups, SharedGroups) else None
 
 
@@ -75,7 +75,7 @@ class Targets:
 class Parts:
     """All parts of an agent. None: absent with its configuration, or with `--once`.
 
-    `to_channels` resolves channels' hosts by the file alone, so the addresses that `targets` may reach do not bind it.
+    `to_channels`: channels may be anywhere, so the reach of targets does not bind it.
     """
 
     ways: Ways
@@ -97,7 +97,7 @@ class Parts:
 
 
 def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) -> Parts:
-    """Make the parts of an agent, idle so far. Raises InvalidJob and StoreError."""
+    """Make idle parts. Raises InvalidJob, StoreError."""
     store = config.store.make()
     scheduler = _scheduler(config, ways, store)
     room = Room(scheduler, config)
@@ -170,10 +170,7 @@ def targets_of(
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Targets:
-    """Make the parts that check targets and know their status, without a target so far, and register their task.
-
-    `poll`: for votes of nodes. `elsewhere`: the status of other nodes' targets; None if the store is not shared.
-    """
+    """Make what checks targets and knows their status, without a target so far. Registers its task."""
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
     board = Board((), clean)
@@ -224,23 +221,21 @@ def targets_of(
 
 
 def places(config: Config, of_probes: int = 0) -> float:
-    """The number of tasks at a time. Channels, probes, group judging and other nodes' signals never take a check's
-    place.
-    """
+    """Tasks at a time. Channels, probes, groups and other nodes' signals take no check's place."""
     is_fleet = config.store.fleet is not None
     of_agents = is_fleet * (bool(config.groups) + MOST_HANDED * (config.push is not None))
     return config.limits.total + len(config.channels) + of_probes + of_agents
 
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
-    """The channels of each checked target, of each group, and of our own store; None: all."""
+    """The channels of each target, of each group, and of our own store; None: all."""
     groups = {OURS: None, **{group.name: group.notify for group in config.groups}}
     members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
     return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members
 
 
 def _connect(parts: Parts) -> None:
-    """Subscribe the parts. Their order matters: targets recall their past first."""
+    """The order matters: targets recall their past first."""
     board, scheduler = parts.targets.board, parts.scheduler
     board.subscribe(parts.outbox.hear)
     board.subscribe(parts.monitor.hear)

@@ -99,7 +99,7 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
 
 
 class _WithSchemes(click.Command):
-    """A command whose help ends with the URL schemes of all installed kinds of check."""
+    """Its help ends with the schemes of all kinds of check."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         from .checks import known_kinds
@@ -375,7 +375,6 @@ def _run(
 
 
 def _with_rights(config: Config) -> Config:
-    """Add a warning if other users may change stored files."""
     from attrs import evolve
 
     from .config import warnings_about, warnings_about_owners

@@ -1,4 +1,4 @@
-"""Logs of the agent: on standard error, without secrets, also next to a live table."""
+"""Logs: on standard error, without secrets, also next to a live table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _OUR_LOGGERS: Final = ("uptime_agent", "scheduler", "schedule", "timerqueue")
 
 
 def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
-    """Log our warnings; with a verbosity of 1 INFO of all our packages, from 2 on DEBUG.
+    """Log warnings of our packages; with a verbosity of 1 INFO, from 2 on DEBUG.
 
-    `told`: a prefix of job ids. Their failed runs are shown as notices, so without verbosity the log omits them.
+    `told`: notices tell failures of jobs whose ids begin so. Without verbosity the log omits them.
     """
     handler = StderrHandler(traces=bool(verbosity))
     if told is not None and not verbosity:
@@ -35,14 +35,14 @@ def _is_about(record: logging.LogRecord, beginning: str) -> bool:
 
 
 class StderrHandler(logging.Handler):
-    """Writes to the present sys.stderr, which a live table replaces. `traces`: with tracebacks of failed runs."""
+    """Writes to the present sys.stderr: a live table replaces it."""
 
     def __init__(self, *, traces: bool = True) -> None:
         super().__init__()
         self._traces = traces
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record as a line at once, in order with other output."""
+        """Write a line at once, in order with other output."""
         try:
             if record.name.startswith(_RUNS) and not self._traces:
                 record = copy(record)

@@ -1,4 +1,4 @@
-"""Types of command line values. Each imports what it needs when it reads."""
+"""Types of command line values. Each imports what it needs on reading."""
 
 # ruff: noqa: PLC0415
 
@@ -77,11 +77,7 @@ def now_here() -> datetime:
 
 
 def loaded_or_end(text: str, what: str, example: str) -> Any:
-    """Import what MODULE:NAME names, or end with the reason. Finds modules of the working directory, as `python -m`
-    does.
-
-    `what` the object is and an `example` of such a text serve the error message.
-    """
+    """Import what MODULE:NAME names, or end with the reason. Finds modules of the working directory."""
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         end(f"no {what}: {text!r}; write MODULE:NAME, such as {example}", BAD_USAGE)
@@ -100,7 +96,7 @@ Tasks = Mapping[str, Callable[..., Any]]
 
 
 def tasks_or_end(text: str) -> Tasks:
-    """Import the named mapping, or end with the reason."""
+    """Import the mapping, or end with the reason."""
     tasks = loaded_or_end(text, "tasks", "myapp.jobs:TASKS")
     if not isinstance(tasks, Mapping) or not tasks or not all(isinstance(each, str) for each in tasks):
         end(f"no tasks: {text} is {tasks!r:.100}; make it a dict from names to functions", BAD_USAGE)

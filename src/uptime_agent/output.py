@@ -1,4 +1,4 @@
-"""The output of commands: lines on standard output, the reason of a failure on standard error."""
+"""The output of commands."""
 
 # ruff: noqa: PLC0415 - as in cli.py
 
@@ -35,10 +35,7 @@ def config_or_end(read: Callable[[], Config]) -> Config:
 
 
 def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int) -> list[list[Record]]:
-    """Read `limit` records of each target (None: of all together), or end with the reason.
-
-    Another process may have the store open.
-    """
+    """Read `limit` records of each target (None: of all), or end. Another process may have the store open."""
     import anyio
 
     from scheduler import Scheduler, StoreError
@@ -60,7 +57,7 @@ def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int)
 
 
 def refuse(place: StorePlace, reason: str, advice: str = "") -> NoReturn:
-    """End with a line about an unusable store, without secrets. A long reason is cut, the advice never."""
+    """End with a line about a store, without secrets. A long reason is cut, the advice never."""
     from .text import Redactor, printable
 
     clean = Redactor(place.secrets).clean
@@ -68,7 +65,7 @@ def refuse(place: StorePlace, reason: str, advice: str = "") -> NoReturn:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines to standard output, while it has a reader."""
+    """Print lines, while they have a reader."""
     from .text import harmless
 
     written = map(harmless, lines)

@@ -1,8 +1,7 @@
 """Read the configuration again while the agent runs: when its file has changed, and on SIGHUP.
 
-A change counts once two looks at the file agree: editors and `cp` write in parts, and half a file may look whole. A
-thread reads it, as thousands of checks take a second. If the file is wrong, its problems are told and the agent
-continues unchanged.
+A change counts once two looks agree: editors write in parts, and half a file may look whole. A thread reads the file.
+If it is wrong, its problems are told and the agent continues unchanged.
 """
 
 from __future__ import annotations
@@ -24,19 +23,18 @@ from .text import wording
 from .toml import ConfigError, Problem, what_else
 
 LOOK_EVERY: Final = 0.5
-"""Seconds between two looks at the file."""
+"""Seconds."""
 
 MOST_SAID: Final = 3
-"""Problems of a file that are told; the others are counted."""
+"""Problems told; the others are counted."""
 
 FOLLOWED: Final = frozenset(
     {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
     | {"postgres", "probes", "tables", "warnings"}
 )
-"""The parts of a configuration that take effect without a restart."""
+"""Parts that take effect without a restart."""
 
 _WRITTEN: Final = {"store": "store", "retention": "[history]"}
-"""Parts whose name in a file is not that of their table."""
 
 _OTHER: Final = {
     "limits": "other limits",
@@ -49,7 +47,7 @@ _OTHER: Final = {
 }
 
 Stamp = tuple[int, int, int] | None
-"""A file's time, size and identity; None if it is unreadable."""
+"""A file's time, size and identity; None: unreadable."""
 
 
 class Changed(Protocol):
@@ -70,14 +68,14 @@ class Changed(Protocol):
 
 @frozen
 class Source:
-    """A configuration's file and how to read it. `read` raises ConfigError."""
+    """A configuration's file. `read` raises ConfigError."""
 
     file: Path
     read: Callable[[], Config]
 
 
 class Reload:
-    """Follows a source. `follow` is awaited with each new configuration; `notice` gets sentences for the user."""
+    """Follows a source. `follow` gets each new configuration, `notice` sentences for the user."""
 
     def __init__(
         self, source: Source, clock: Clock, follow: Callable[[Config], Awaitable[None]], notice: Callable[[str], None]
@@ -90,11 +88,11 @@ class Reload:
         self._known = stamp_of(source.file)
 
     def ask(self) -> None:
-        """Read the file again, even if it looks unchanged."""
+        """Read the file even if it looks unchanged."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Read the file after each change or request, until cancelled."""
+        """Read after each change or request, until cancelled."""
         seen = self._known
         while True:
             await self._wait()
@@ -125,10 +123,7 @@ class Reload:
         await self._follow(config)
 
     def _read_and_check(self) -> Config:
-        """Read the configuration. Raises ConfigError for what `run` would refuse at the start.
-
-        A pipe is refused: opening it waits for a writer, and so would a stop.
-        """
+        """Raises ConfigError for what `run` would refuse. A pipe is refused: opening it waits for a writer."""
         with suppress(OSError):  # which is told by who reads it
             if (strange := what_else(self._source.file.stat().st_mode)) is not None:
                 raise ConfigError(str(self._source.file), [Problem(0, strange)])
@@ -150,10 +145,7 @@ def stamp_of(file: Path) -> Stamp:
 
 
 def told_of(changes: Changed, before: Config, after: Config, servers: Changed | None = None) -> Iterator[str]:
-    """Say what a new configuration has changed, and which parts wait for a restart.
-
-    `changes`: of targets. `servers`: of probed servers.
-    """
+    """Say what has changed, of targets and probed servers too, and what waits for a restart."""
     parts = [*_counts(changes), *(f"PostgreSQL: {each}" for each in _counts(servers))]
     parts += [what for name, what in _OTHER.items() if getattr(before, name) != getattr(after, name)]
     if after.metrics.kept != before.metrics.kept:
@@ -176,7 +168,7 @@ def _counts(changes: Changed | None) -> list[str]:
 
 
 def in_short(error: ConfigError, file: Path) -> str:
-    """The first problems of a file, by its name alone: a path is too long for a terminal's line."""
+    """The first problems, by the file's name alone: a path is too long for a terminal."""
     lines = [each.at(file.name) for each in error.problems]
     more = f"; and {len(lines) - MOST_SAID} more" if len(lines) > MOST_SAID else ""
     return "; ".join(lines[:MOST_SAID]) + more

@@ -1,4 +1,4 @@
-"""Signals that end the agent: the first lets running checks end, the second cuts them off."""
+"""Signals: the first lets running checks end, the second does not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from timerqueue import Clock
 from .show import Monitor
 
 GRACE: Final = 5.0
-"""Seconds for running checks to end after a stop."""
+"""Seconds for running checks to end."""
 
 
 async def listen_to_signals(
@@ -29,7 +29,7 @@ async def listen_to_signals(
 ) -> None:
     """Call `stop` at the first signal and `stop_at_once` at the second.
 
-    SIGHUP calls `reload` without a terminal; with one, the terminal has closed, and it counts as a first signal.
+    SIGHUP tells that a terminal has closed, and stops; without a terminal it calls `reload`.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()
@@ -47,7 +47,7 @@ async def listen_to_signals(
 
 
 def _signals() -> Iterator[signal.Signals]:
-    """Signals that end the agent. An ignored SIGHUP, as under nohup, stays ignored."""
+    """An ignored SIGHUP, as under nohup, stays ignored."""
     yield from (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         yield signal.SIGHUP
@@ -65,9 +65,9 @@ def _has_terminal() -> bool:
 async def attended(
     scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
 ) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body.
+    """Listen to signals and refresh the display while the body runs, and the group's tasks.
 
-    The list is not empty if a second signal cut the body off.
+    A second signal cuts the body off and fills the list.
     """
     is_forced: list[bool] = []
 

@@ -1,7 +1,4 @@
-"""The kinds of check, and one check of one target, from the lookup of its name to the result.
-
-README.md in this folder says how to add a kind, here or in another distribution.
-"""
+"""The kinds of check, and one check of one target. README.md says how to add a kind."""
 
 from __future__ import annotations
 

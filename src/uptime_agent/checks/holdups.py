@@ -1,6 +1,6 @@
-"""How long this process itself was held up: a late answer may be our own fault.
+"""How long this process was held up: a late answer may be our own fault.
 
-A late tick says that the event loop was busy or the machine stood still, while answers lay unread.
+A late tick says that the event loop was busy or the machine stood still.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TICK: Final = 0.05
 
 
 class Holdups:
-    """A clock that ticks while `needed` and while `watch` runs. Without `watch` nothing counts as held up."""
+    """Ticks while `needed` and while `watch` runs. Without `watch` nothing counts as held up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

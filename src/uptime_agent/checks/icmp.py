@@ -18,10 +18,10 @@ from .net import Budget, Echo, EchoUnsupported, echo
 MOST_PACKETS: Final = 20
 MOST_BYTES: Final = 256 * 1024
 LONGEST_WAIT: Final = 2.0
-"""Seconds after which a packet counts as lost, if the timeout allows them."""
+"""Seconds after which a packet counts as lost."""
 
 _SHARE: Final = 0.9
-"""Share of the time spent waiting; the rest is for the result."""
+"""The rest of the time is for the result."""
 
 _MARK: Final = struct.Struct("!QQd")
 _MARKS: Final = itertools.count(1)
@@ -29,7 +29,7 @@ _MARKS: Final = itertools.count(1)
 
 @frozen(kw_only=True)
 class IcmpCheck:
-    """Sends packets one after another. Degraded if some are lost, down if more than `max_lost`."""
+    """Degraded if packets are lost, down if more than `max_lost`."""
 
     url: Url
     packets: int = 1
@@ -84,7 +84,7 @@ class _Round:
     times: dict[int, float] = field(factory=dict)
 
     async def run(self, packets: int, wait: float) -> None:
-        """Wait up to `wait` seconds for each packet. Later answers count too."""
+        """Wait up to `wait` seconds for each. Later answers count too."""
         self.at.watch.begin("connect")
         for number in range(1, packets + 1):
             self.sent[number] = self.at.watch.clock.monotonic()

@@ -1,6 +1,6 @@
-"""The inbox of a push target: signals that wait to be judged, and whether a signal may have been lost.
+"""The inbox of a push target: signals that wait, and whether one may have been lost.
 
-It is in memory alone. The target's next run empties it, which the store may delay.
+It is in memory. The target's next run empties it, which the store may delay.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from attrs import evolve, frozen
 T = TypeVar("T")
 
 MOST_SIGNALS: Final = 20
-"""Waiting signals of a target; older ones are dropped."""
+"""Of one target; older signals are dropped."""
 
 MOST_RUNS: Final = 100
-"""Runs whose start or last signal is remembered."""
+"""Runs remembered."""
 
 SENT_AGAIN_WITHIN: Final = 30.0
-"""Seconds within which an equal signal of the same run is a repetition."""
+"""Seconds in which an equal signal of a run is a repetition."""
 
 ROUNDING: Final = 0.5
-"""Seconds by which a deadline and its run's due instant may differ."""
+"""Seconds between a deadline and its run's due instant."""
 
 
 class Said(enum.Enum):
@@ -39,7 +39,7 @@ class Said(enum.Enum):
 
 @frozen(kw_only=True)
 class Signal:
-    """A target's signal. `at`: UTC seconds. `run`: the target's own run; `code`: its exit code."""
+    """A target's signal. `at`: UTC seconds. `run`: its own run; `code`: the exit code."""
 
     said: Said
     at: float
@@ -47,14 +47,14 @@ class Signal:
     code: int | None = None
     log: str | None = None
     lasted: float | None = None
-    """Seconds since that run's start, if told."""
+    """Seconds since that run's start."""
 
 
 class Ears(Protocol):
     """The port where signals come in."""
 
     def missed(self, peer: str | None) -> int:
-        """Count requests from a peer (None: unknown) that may have been lost signals."""
+        """Count requests of a peer, if known, that may have been signals."""
 
 
 class Inbox:
@@ -64,7 +64,7 @@ class Inbox:
         self._waiting: deque[Signal] = deque(maxlen=MOST_SIGNALS)
         self._starts: dict[str, float] = {}
         self._latest: dict[str, tuple[Signal, float]] = {}
-        """The last signal of each run, and when it was last repeated."""
+        """Each run's last signal, and when it was repeated."""
         self._deadline = -math.inf
         self._ears: Ears | None = None
         self._peer: str | None = None
@@ -78,7 +78,7 @@ class Inbox:
             self._missed_before = ears.missed(self._peer)
 
     def put(self, signal: Signal, peer: str | None = None) -> Signal:
-        """Add a signal and return it as stored, with the time since its run's start, if told.
+        """Add a signal and return it, with the time since its run's start.
 
         A repetition returns the earlier signal: a sender that hears no OK sends again.
         """
@@ -98,10 +98,7 @@ class Inbox:
         return signal
 
     def _repeated(self, signal: Signal) -> Signal | None:
-        """The run's last signal, if this one repeats it.
-
-        Some senders give all runs the same id. So only signals that wait, or are recent, can be repeated.
-        """
+        """Some senders give all runs one id. So only signals that wait, or are recent, can be repeated."""
         before, sent = self._latest.get(signal.run or "", (None, 0.0))
         if before is None or (before.said, before.code, before.log) != (signal.said, signal.code, signal.log):
             return None
@@ -126,7 +123,7 @@ class Inbox:
         return found
 
     def expect(self, deadline: datetime) -> None:
-        """Note the next signal's deadline. An empty inbox before it is no silence."""
+        """Note the deadline. An empty inbox before it is no silence."""
         self._deadline = deadline.timestamp()
 
     def is_early(self, due: float) -> bool:
@@ -138,9 +135,9 @@ class Inbox:
         return 0 if self._ears is None else self._ears.missed(self._peer)
 
     def found_silent(self) -> bool:
-        """Judge an empty inbox at the deadline. True: silence.
+        """Judge an empty inbox at the deadline.
 
-        False: a signal may have been refused since the last signal or deadline; the target has until the next deadline.
+        False: a signal may have been refused, so the target has until the next deadline.
         """
         self._latest.clear()
         before, self._missed_before = self._missed_before, self._missed
@@ -148,7 +145,7 @@ class Inbox:
         return not self._is_given_time
 
     def is_given_time(self) -> bool:
-        """Whether the target just got time until its next deadline. True once."""
+        """Whether the target got time until its next deadline. True once."""
         found, self._is_given_time = self._is_given_time, False
         return found
 

@@ -1,8 +1,8 @@
-"""All kinds of check: ours, and kinds of other distributions. README.md says how to add one.
+"""All kinds of check: ours, and kinds of other distributions, as README.md says.
 
 A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. A kind that does not load, or
-conflicts with an earlier one, is left out and named. Ours come first, then the others by distribution name: every
-machine decides a conflict alike.
+conflicts with an earlier one, is left out and named. Ours come first, then others by distribution: all machines decide
+alike.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ COMMON: Final = frozenset(
 """Keys of every check."""
 
 _LONGEST: Final = 200
-"""Characters of a load error that are told."""
+"""Characters of a load error."""
 
 
 @frozen
 class Kinds:
-    """Kinds by URL scheme. `troubles`: why an entry point was left out."""
+    """Kinds by scheme. `troubles`: why entry points were left out."""
 
     every: tuple[Kind, ...]
     troubles: Mapping[str, str] = field(factory=dict)
     by_scheme: Mapping[str, Kind] = field(init=False)
     ports: Mapping[str, int | None] = field(init=False)
-    """Default ports of schemes, for `parse_url`."""
+    """Default ports, for `parse_url`."""
 
     @by_scheme.default
     def _by_scheme(self) -> dict[str, Kind]:
@@ -91,7 +91,7 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def _with(kinds: Kinds, found: object) -> Kinds:
-    """Add a kind. Raises TypeError, ValueError."""
+    """Raises TypeError, ValueError."""
     if not isinstance(found, Kind):
         raise TypeError(f"expected a Kind, found a {type(found).__name__}")
     if found.name in {each.name for each in kinds.every}:

@@ -1,8 +1,8 @@
 """NTP: a server tells the time, vouches for it, and is near enough to our clock.
 
-An answer repeats the time in our question; other messages are no answers. Half of the time on the way is uncertain, so
-an offset counts only as far as it exceeds that. Times are those of RFC 5905: 32 bits of seconds, 32 of their fraction.
-They are only subtracted, so the new era of 2036 changes nothing.
+Answers repeat the time in our question. Half of the time on the way is uncertain, so an offset counts only as far as it
+exceeds that. Times (RFC 5905) have 32 bits of seconds and 32 of their fraction. They are only subtracted, so 2036's new
+era changes nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Answer:
 
     @property
     def least_offset(self) -> float:
-        """Seconds by which the server's clock is certainly off, whichever way took longer."""
+        """Seconds by which the server's clock is certainly off."""
         return max(abs(self.offset) - self.delay / 2, 0.0)
 
 
@@ -54,7 +54,7 @@ def instant(wall: float) -> int:
 
 
 def _difference(later: int, earlier: int) -> float:
-    """Seconds between two NTP times; the smallest of the possible values."""
+    """Seconds; the smallest of the possible values."""
     return ((later - earlier + _WHOLE // 2) % _WHOLE - _WHOLE // 2) / 2**32
 
 
@@ -64,7 +64,7 @@ def question(sent: int) -> bytes:
 
 
 def read(data: bytes, sent: set[int], received: int) -> Answer | None:
-    """Read the answer to a question sent at one of these times. None: no such answer."""
+    """Read an answer to a question sent at one of these times, or None."""
     if len(data) < _PACKET.size:
         return None
     head, stratum, _, _, delay, dispersion, reference, _, origin, came, left = _PACKET.unpack_from(data)
@@ -152,7 +152,7 @@ class NtpCheck:
 
 
 def _refusal(code: str) -> tuple[Status, str]:
-    """Read why a server of stratum 0 tells no time: four letters."""
+    """A server of stratum 0 says in four letters why."""
     if code == "RATE":
         return Status.UNKNOWN, "it asks us to ask it less often (RATE)"
     return Status.DOWN, f'it refuses to tell the time: "{code}"'

@@ -1,4 +1,4 @@
-"""PostgreSQL: a server lets us in and answers a trivial query."""
+"""PostgreSQL: a server lets us in and answers a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .contract import Attempt, CheckFailed, Finding, Kind, Status
 LONGEST: Final = 3600.0
 """Seconds. No check waits longer."""
 USER: Final = "postgres"
-"""If the URL names none: this process's user is no role there."""
+"""By default: this process's user is no role there."""
 
 QUERY: Final = Query(b"SELECT 1", LONGEST, width=1, most_rows=1)
 
@@ -26,7 +26,7 @@ MODES: Final = {each: each for each in ("disable", "prefer", "require", "verify-
 
 @frozen(kw_only=True)
 class PostgresCheck:
-    """postgresql://user@host/database is up if a query is answered, degraded if the server is full."""
+    """Up if a query is answered, degraded if the server is full."""
 
     url: Url
     sslmode: str = "prefer"

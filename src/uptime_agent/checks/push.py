@@ -1,7 +1,7 @@
 """PUSH: a dead man's switch. A target is down if it reports so, or is silent until its deadline.
 
-Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. A run that finds it empty was due
-at the deadline: the target is down. The deadline is the job's next start, so it is stored and survives a restart.
+Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. The deadline is the job's next
+start, so it survives a restart. A run at the deadline that finds nothing means down.
 """
 
 from __future__ import annotations
@@ -23,23 +23,20 @@ from .inbox import Inbox, Said, Signal
 
 SHORTEST_TOKEN: Final = 16
 GRACE: Final = 60.0
-"""Seconds that a signal may be late by default."""
+"""Seconds that a signal may be late."""
 
 LONGEST_LOG: Final = 300
-"""Characters kept of a signal's text."""
+"""Characters of a signal's text."""
 
 _STANDS: Final = "stands"
-"""The key of a result's detail with the target's status, which START and LOG signals keep."""
+"""The detail's key of the status that START and LOG signals keep."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @frozen(kw_only=True)
 class PushCheck:
-    """Judges a target's reports. `token` identifies it. `grace`: seconds.
-
-    `is_heard`: a port listens; otherwise the status is unknown.
-    """
+    """Judges a target's reports. `grace`: seconds. Unknown unless `is_heard` by a port."""
 
     url: Url
     token: str = field(repr=False)
@@ -70,7 +67,7 @@ class PushCheck:
         return Finding(status=status, error=_words(found, status), detail={**_detail(found), **stands})
 
     def _nothing(self, before: Detail) -> Finding:
-        """Judge an empty inbox: silence, unless it is early or signals may have been lost."""
+        """Silence, unless it is early or signals may have been lost."""
         last, stands = before.get("signal_at"), before.get(_STANDS)
         as_before = {**_kept(last), **({} if stands is None else {_STANDS: stands})}
         if self.inbox.is_early(_due()):
@@ -84,7 +81,7 @@ class PushCheck:
 
 
 def _due() -> float:
-    """The run's due instant, in UTC seconds. A check outside a run is never early."""
+    """UTC seconds. A check outside a run is never early."""
     try:
         return current_run().due.timestamp()
     except LookupError:
@@ -142,7 +139,7 @@ def _detail(signal: Signal) -> Detail:
 
 
 def log_of(body: bytes) -> str | None:
-    """The beginning of a signal's text, on one line, or None."""
+    """The beginning of a signal's text, on one line."""
     found = printable(" ".join(body[: 4 * LONGEST_LOG].decode("utf-8", "replace").split()))
     return found[:LONGEST_LOG] or None
 

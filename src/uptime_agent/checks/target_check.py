@@ -1,4 +1,4 @@
-"""One check of a target, as the scheduler runs it: at the first address that answers, or at each."""
+"""One check of a target: at the first address that answers, or at each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .holdups import Holdups
 from .net import Family, Resolver, Unresolved
 
 MOST_ADDRESSES: Final = 16
-"""Addresses of a name asked in one run."""
+"""Addresses asked in one run."""
 
 TOLERATED: Final = 0.1
-"""Share of an answer's time for which this process may be held up; beyond it the lateness may be ours."""
+"""Share of an answer's time for which we may be held up; beyond it we may have been late."""
 
 LEAST_TOLERATED: Final = 0.025
-"""Seconds that are tolerated in any case."""
+"""Seconds."""
 
 
 class Mode(enum.Enum):
@@ -37,7 +37,7 @@ class Mode(enum.Enum):
 
 @frozen(kw_only=True)
 class _Course:
-    """One attempt. `only`: its one address. `before`: phases of a shared lookup, which count for the first attempt."""
+    """One attempt. `before`: phases of a shared lookup, which count for the first."""
 
     number: int = 1
     only: str | None = None
@@ -47,8 +47,6 @@ class _Course:
 
 @frozen
 class _Way:
-    """An attempt's redirect from `address`, with the seconds left."""
-
     hop: Hop
     address: str
     phases: Mapping[str, float]
@@ -66,13 +64,13 @@ class _Trouble(Finding):
 
 @frozen(kw_only=True)
 class TargetCheck:
-    """The check of one target. Its `run` raises only for defects of checks.
+    """The check of one target.
 
-    - `timeout`: seconds of each attempt, redirects included, for the lookup and all addresses (ANY) or each address (ALL).
+    - `timeout`: seconds of each attempt, redirects included, for the lookup and all addresses (ANY), or each address (ALL).
     - `attempts`: the most in a run. Only a target that is down is tried again, at once.
-    - `needs_at`: the limits for a host; a redirect gives back its units and takes those of the new host.
+    - `needs_at`: a host's limits. A redirect gives back its units and takes those of the new host.
     - `is_resolved`: the host is looked up. If not, the address is "" and ANY the only mode.
-    - `before`: the detail of the last result.
+    - `before`: the last result's detail.
     """
 
     check: Check
@@ -91,7 +89,10 @@ class TargetCheck:
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Check, and return the last attempt's result, or subtasks: for each address, or at another host."""
+        """Return the last attempt's result, or subtasks: for each address, or at another host.
+
+        Raises only for defects of checks.
+        """
         match self.mode:
             case Mode.ANY:
                 return await self._drive(_Course())
@@ -101,7 +102,7 @@ class TargetCheck:
                 assert_never(self.mode)
 
     async def _drive(self, course: _Course, way: _Way | None = None) -> CheckResult | list[Subtask]:
-        """Make or continue attempts until one is final, or another host's limit is needed."""
+        """Make attempts until one is final, or another host's limit is needed."""
         with self.holdups.needed():
             held = self._host(way)
             while self._host(way) == held:
@@ -116,7 +117,7 @@ class TargetCheck:
             return [Subtask(self._drive, course, way, needs=needs)]
 
     def _host(self, way: _Way | None) -> str | None:
-        """The host whose limit is held, if any was dialled."""
+        """The host whose limit is held."""
         if way is not None:
             return way.host
         return self.check.url.host if self.is_resolved else None
@@ -146,7 +147,7 @@ class TargetCheck:
         return self._result(_on_the_way(finding, way.hop), watch, way.address)
 
     async def _each(self) -> CheckResult | list[Subtask]:
-        """Make a subtask for each address. A failed lookup is tried again like an attempt."""
+        """A failed lookup is tried again like an attempt."""
         number = 1
         while True:
             watch = Stopwatch(self.clock)
@@ -178,7 +179,7 @@ class TargetCheck:
     async def _first_that_answers(
         self, check: Check, addresses: list[str], lookup: Stopwatch, left: float, way: _Way | None = None
     ) -> CheckResult | _Way:
-        """Ask one address after another. Each has its share of the time to connect; the last has all."""
+        """Each has its share of the time to connect; the last has all."""
         end = self.clock.monotonic() + left
         results: list[CheckResult] = []
         for tried, address in enumerate(addresses[:MOST_ADDRESSES]):
@@ -256,7 +257,7 @@ class TargetCheck:
         )
 
     def _cleaned(self, detail: Detail) -> Detail:
-        """Remove secrets: targets repeat what they are sent, such as in DNS records."""
+        """Targets repeat what they are sent, such as in DNS records."""
         if not any(isinstance(value, str) for value in detail.values()):
             return detail
         clean = self.redactor.clean
@@ -268,7 +269,7 @@ def _peer(check: Check, address: str) -> str:
 
 
 def _on_the_way(finding: Finding, hop: Hop) -> Finding:
-    """Say where the check was led. A third party's trouble leaves the target unknown."""
+    """A third party's trouble leaves the target unknown."""
     if hop.is_redirect:
         words = None if finding.error is None else f"redirected to {hop.check.url.authority}: {finding.error}"
         return evolve(finding, error=words)

@@ -14,12 +14,12 @@ from .contract import Attempt, Finding, Kind
 from .net import Budget, certificates, dialled, expiry_of, with_expiry
 
 MOST_READ: Final = 256 * 1024
-"""Bytes of a handshake. Chains have some thousand."""
+"""Bytes. Chains of certificates have some thousand."""
 
 
 @frozen(kw_only=True)
 class TlsCheck:
-    """Up if the handshake holds, for `server_name` if that is not the URL's host."""
+    """Up if the handshake holds, for `server_name` or the URL's host."""
 
     url: Url
     server_name: str | None = None
@@ -37,7 +37,7 @@ class TlsCheck:
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Shake hands, and look at the certificates."""
+        """Shake hands."""
         name = self.server_name or self.url.seen_by_servers.host
         async with dialled(at, self.url.port, Budget(MOST_READ), tls=self._context(), host=name) as stream:
             expiry = expiry_of(stream, name)

@@ -1,1 +1,1 @@
-"""Commands that run no checks. Each module is imported alone: a command loads only what it needs."""
+"""Commands that run no checks. Each module is imported alone, to load only what it needs."""

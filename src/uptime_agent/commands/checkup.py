@@ -1,4 +1,4 @@
-"""A check-up of a PostgreSQL server: what works there, what is missing, what a failover would lose."""
+"""A check-up of a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from ..text import Redactor, printable
 
 
 def check_up(config: Config, name: str) -> tuple[list[str], bool]:
-    """Run each probe once. Returns lines, and whether all enabled probes work. Raises LookupError with the known names."""
+    """Run each probe once. Returns lines, and whether all enabled probes work.
+
+    Raises LookupError with the known names.
+    """
     target = server_of(config, name)
     resolver, clean = Resolver(config.hosts, reach=config.reach), Redactor(config.secrets).clean
     found = anyio.run(partial(examine, target, CATALOGUE.values(), resolver, SystemClock()))
@@ -25,7 +28,7 @@ def check_up(config: Config, name: str) -> tuple[list[str], bool]:
 
 
 def check_up_store(place: StorePlace) -> tuple[list[str], bool]:
-    """Look at a store's server. Returns lines, and whether a failover loses nothing. Raises StoreError."""
+    """Returns lines, and whether a failover loses nothing. Raises StoreError."""
     with place.visited() as store:
         server = store.server()
     followed = ", ".join(f"{each.name or 'a standby'} ({each.state or 'unknown'})" for each in server.standbys)

@@ -214,7 +214,7 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
 
 
 def _instead(command: str, place: StorePlace, schemas: Iterable[str]) -> str:
-    """The command for the first of these schemas. Without secrets it can be copied."""
+    """The command for the first schema. Without secrets it can be copied."""
     from urllib.parse import quote
 
     from ..text import masked

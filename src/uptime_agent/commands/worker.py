@@ -1,4 +1,4 @@
-"""A worker: it runs what is due from a queue, and has no jobs of its own."""
+"""A worker: it runs what is due from a queue."""
 
 # ruff: noqa: PLC0415 - as in cli.py
 
@@ -122,7 +122,7 @@ def _scheduler(
 
 
 async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> None:
-    """Run until a signal; the second cuts off what still runs."""
+    """A second signal cuts off what still runs."""
     import anyio
 
     from scheduler import SchedulerStarted

@@ -1,4 +1,4 @@
-"""The configuration, from a file or a command line: what is checked, how often, within which limits, stored where.
+"""The configuration: what is checked, how often, within which limits, stored where.
 
 Reads files and the environment; starts nothing and opens no store. On the main thread.
 """

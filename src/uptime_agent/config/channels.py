@@ -19,7 +19,7 @@ _OF_ALL: Final = ("name", "kind", "timeout", "rate")
 
 
 def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, Way]:
-    """Read channels by name. Without `needs_secrets`, unusable channels are left out."""
+    """Read channels. Without `needs_secrets`, unusable channels are left out."""
     tables = top.take("channel", _tables, [], "ways to tell people of incidents. See [Get told](get-told.md)")
     lines: dict[str, int] = {}
     found: dict[str, Way] = {}
@@ -38,7 +38,7 @@ def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = T
 
 
 def channel_names(top: Section) -> list[str]:
-    """Names of all channels, faulty ones included."""
+    """All names, of faulty channels too."""
     tables = top.table.get("channel")
     names = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
     return [name for name in names if isinstance(name, str)]
@@ -140,5 +140,5 @@ def _digest(value: Any) -> Digest | None:
 
 
 def shown(channels: Mapping[str, Way]) -> list[str]:
-    """Each channel in words, without secrets."""
+    """Channels in words, without secrets."""
     return [f"channel {name}: {way.channel.kind} to {way.channel.place}" for name, way in channels.items()]

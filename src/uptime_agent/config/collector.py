@@ -1,4 +1,4 @@
-"""A pause of Python's garbage collector."""
+"""Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Pause the garbage collector while the body runs: a file's values stay, and hold no garbage."""
+    """Pause the garbage collector: a configuration's values are no garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""The configuration, read strictly and as a whole: an agent starts as the file says, or says what is wrong."""
+"""The configuration, read strictly: an agent starts as the file says, or says what is wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LARGEST_FILE: Final = 10_000_000
 """Bytes. A check takes some hundred."""
 
 MOST_PROBLEMS: Final = 1_000
-"""Reading stops after them; a hundred are shown."""
+"""Reading stops after them."""
 
 _LONGEST_TITLE: Final = 100
 _TABLES: Final = {
@@ -73,14 +73,14 @@ _TABLES: Final = {
     "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
-"""Their meanings, for docs/configuration.md."""
+"""For docs/configuration.md."""
 
 _OF_METRICS: Final = ("metrics", "probes")
 
 
 @frozen(kw_only=True)
 class Config:
-    """A configuration that was read. `warnings` are shown before anything starts."""
+    """A configuration. `warnings` are shown before anything starts."""
 
     targets: tuple[Target, ...]
     limits: Limits
@@ -103,7 +103,7 @@ class Config:
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """Warnings of the file, and about weak security."""
+        """Warnings, also about weak security."""
         enabled = [target for target in self.targets if target.is_enabled]
         unverified = [target.name for target in enabled if target.is_unverified]
         in_clear = [target.name for target in enabled if target.may_send_in_clear]
@@ -123,9 +123,7 @@ class Config:
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    """Read a file. Raises ConfigError with all problems. Without `needs_secrets`, values from unset variables are left
-    out.
-    """
+    """Read a file. Raises ConfigError. Without `needs_secrets`, unset variables are left out."""
     try:
         content = _content(file)
     except OSError as exc:
@@ -154,7 +152,7 @@ def parse_config(
     needs_secrets: bool = True,
     most_problems: int | None = None,
 ) -> Config:
-    """Read the text of a file; see `read_config`. Reading stops after `most_problems`; None: never."""
+    """Read a file's text. Reading stops after `most_problems`."""
     if more := over(content):
         raise ConfigError(file, [Problem(*more)])
     try:
@@ -177,7 +175,7 @@ def parse_config(
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
     """Leave out each `{ env = "NAME" }` that the environment lacks.
 
-    A required option gets a text in its place: the target is not asked.
+    A required option gets a text instead: the target is not asked.
     """
     tables = {**tables, **{key: leaving_out_unset(tables[key], environment) for key in _OF_METRICS if key in tables}}
     checks = tables.get("check")
@@ -284,7 +282,7 @@ def _servers(
 def _probes(
     section: Section, file: Path, environment: Mapping[str, str], store: StorePlace
 ) -> tuple[tuple[Layer, ...], TablesPlace | None]:
-    """Read [probes]: a scope around all servers, and where tables name more servers and scopes."""
+    """Read [probes], and where tables name more."""
     if not section.table:
         return (), None
     from ..postgres import Layer  # noqa: PLC0415 - as above
@@ -300,7 +298,7 @@ def _probes(
 def _targets(
     top: Section, common: Common, within: Reach, folder: Path, taken: dict[str, Section]
 ) -> tuple[Target, ...]:
-    """Read each [[check]]. `taken` gets their sections by name."""
+    """`taken` gets sections by name."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres") and not _has_tables(top):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
@@ -319,7 +317,7 @@ def _targets(
 
 
 def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
-    """Names and tags of faulty checks, of which no further problems are told."""
+    """Names and tags of faulty checks: no further problems are told of them."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if len(targets) == len(tables):
         return frozenset()
@@ -339,7 +337,7 @@ def _has_tables(top: Section) -> bool:
 
 
 def _hosts_beyond(target: Target, within: Reach) -> list[str]:
-    """A target's addresses outside the reach, as URLs tell: a name's addresses are judged when dialled."""
+    """Only addresses: a name's addresses are judged when dialled."""
     check = target.check
     checks = [step.check for step in check.steps] if isinstance(check, StepsCheck) else [check][: target.is_resolved]
     hosts = [each.url.host for each in checks]

@@ -1,4 +1,4 @@
-"""Limits: the checks at a time in all, per kind and per host, and how much history is kept.
+"""Limits: checks at a time, and how much history is kept.
 
 The file decides, or else the environment, or else the defaults.
 """
@@ -27,19 +27,19 @@ _LARGEST: Final = 10**15
 
 @frozen
 class Limits:
-    """Checks at a time: in `total`, and by name of a kind, a host, or each other host."""
+    """Checks at a time: in `total`, and by name of a kind or host."""
 
     total: float
     named: Mapping[str, float]
 
     def now(self, before: Limits) -> dict[str, float]:
-        """The named limits after `before`. A host whose own limit is gone gets that of all hosts."""
+        """The named limits after `before`. A host without its own limit gets that of all hosts."""
         gone = {name: self.named[HOSTS] for name in before.named if name not in self.named and name.startswith(HOST)}
         return {**gone, **self.named}
 
 
 def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
-    """Read the limits, with warnings about senseless variables, which are not used."""
+    """Read limits, with warnings about variables that are not used."""
     sizes: dict[str, float] = {TOTAL: 500.0, **dict.fromkeys(kinds, float(_PER_KIND)), HOSTS: 10.0}
     warnings: list[str] = []
     for name in list(sizes):
@@ -68,7 +68,7 @@ def _of_hosts(section: Section) -> dict[str, float]:
 
 
 def variable_of(name: str) -> str:
-    """A limit's environment variable, such as TIMERQUEUE_LIMIT_HTTP, or TIMERQUEUE_LIMIT_HOST for each host."""
+    """Its environment variable, such as TIMERQUEUE_LIMIT_HTTP or TIMERQUEUE_LIMIT_HOST."""
     return _VARIABLE + name.partition(":")[0].upper()
 
 
@@ -99,7 +99,7 @@ def _unknown_variables(sizes: Iterable[str], environment: Mapping[str, str]) -> 
 
 
 def read_retention(section: Section) -> Retention:
-    """Read how much history is kept; inf: without a bound."""
+    """Read [history]; inf: without a bound."""
     default = Retention()
     found = Retention(
         per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job, "checks of one target"),

@@ -1,4 +1,4 @@
-"""[network], [hosts] and [push]: whether this machine is online, fixed addresses, the port for signals."""
+"""[network], [hosts] and [push]."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _HIGHEST_PORT: Final = 65_535
 
 @frozen
 class Network:
-    """Probes of which one must answer, or we are offline. `every`: seconds between rounds."""
+    """One of these probes must answer, or we are offline. `every`: seconds between rounds."""
 
     probes: tuple[Target, ...] = ()
     every: float = EVERY
 
     @property
     def longest(self) -> float:
-        """Seconds an answer may take, with the wait for its round."""
+        """Seconds that a round and its answer may take."""
         return self.every + max((each.timeout for each in self.probes), default=0.0) if self.probes else 0.0
 
 
 @frozen(kw_only=True)
 class Push:
-    """Where signals come in: this machine's address and port. `takes_get`: a GET is a signal too."""
+    """Where signals come in. `takes_get`: a GET is a signal too."""
 
     host: str
     port: int
@@ -49,7 +49,7 @@ class Push:
 
 
 def read_hosts(section: Section) -> dict[str, tuple[str, ...]]:
-    """Read [hosts]: names' fixed addresses."""
+    """Read [hosts]."""
     found = {
         host: section.take(name, _addresses, (), "its addresses") for host, name in one_form(section.table, section)
     }
@@ -100,7 +100,6 @@ def _is_address(value: Any) -> bool:
 
 
 def _short(value: Any) -> float:
-    """A failed check waits for it."""
     with suppress(Unfit):
         if (found := seconds(value)) <= LONGEST:
             return found
@@ -116,7 +115,7 @@ def _probe(url: str, timeout: float) -> Target:
 
 
 def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None, list[str]]:
-    """Read where to listen, and warnings. Notes a problem if a target reports and no place is named."""
+    """Read where to listen, and warnings. Notes a problem if a target needs it."""
     place = section.take(
         "listen",
         _place,

@@ -1,4 +1,4 @@
-"""Where history and metrics are stored: in a SQLite file, on a PostgreSQL server, or in memory."""
+"""Where history and metrics are stored."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ SQLITE: Final = "sqlite"
 POSTGRES: Final = ("postgresql", "postgres")
 
 SCHEMA: Final = "timerqueue_agent"
-"""Of the tables: other programs' stores in the database have their own."""
+"""Other programs' stores in the database have their own."""
 
 OF_PROGRAMS: Final = "timerqueue"
-"""The default schema of a program's PostgresStore."""
+"""PostgresStore's default."""
 
 METRICS_SCHEMA: Final = "timerqueue_metrics"
 
 DAY: Final = 86_400.0
 MEMORY_KEEPS: Final = 3_600.0
-"""Seconds that samples are kept without a store."""
+"""Seconds for samples without a store."""
 
 _LONGEST_SCHEMA: Final = 63
 _SETTING: Final = "schema="
@@ -48,9 +48,9 @@ _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABA
 
 @frozen(repr=False)
 class StorePlace:
-    """A store's place: a SQLite `file`, or a PostgreSQL `dsn` with the tables' `schema`, or neither: memory.
+    """A SQLite `file`, or a PostgreSQL `dsn` with a `schema`, or neither: memory.
 
-    `fleet`: our part in the fleet that shares it. `str` and `repr` show no password.
+    `fleet`: our part in a fleet that shares it. `str` and `repr` show no password.
     """
 
     file: Path | None = None
@@ -74,7 +74,7 @@ class StorePlace:
         return frozenset() if self.dsn is None else secrets_in(self.dsn)
 
     def check(self) -> None:
-        """Raise StoreError for what a start would refuse, as far as shows without opening or making anything."""
+        """Raise StoreError for what a start would refuse. Opens and makes nothing."""
         store = self._made()
         if store is not None:
             store.preflight()
@@ -91,24 +91,21 @@ class StorePlace:
             store.close()
 
     def make(self) -> Store | None:
-        """Make an unopened store; None: memory.
-
-        Raises StoreError if the driver is missing, or the place makes no sense to it.
-        """
+        """Make an unopened store; None: memory. Raises StoreError if the driver is missing or refuses."""
         return self._made()
 
     def of_programs(self) -> StorePlace:
-        """Use programs' schema, if none is named."""
+        """Use programs' schema by default."""
         return evolve(self, schema=OF_PROGRAMS) if self.schema == SCHEMA else self
 
     def fleet_view(self) -> FleetView:
-        """Read which nodes have the store on a server. Raises StoreError."""
+        """Read a server's nodes. Raises StoreError."""
         with self.visited() as store:
             return store.fleet()
 
     @contextmanager
     def visited(self) -> Iterator[PostgresStore]:
-        """Lend the unopened store on a server. Raises StoreError."""
+        """Lend a server's unopened store. Raises StoreError."""
         from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
 
         store = self._made()
@@ -140,10 +137,10 @@ class StorePlace:
 
 @frozen(kw_only=True)
 class MetricsPlace:
-    """Where metrics are kept: in `store`, or if None next to the history, in files named after `base`.
+    """Where metrics are kept: in `store`, or next to the history, in files named after `base`.
 
-    `age`: seconds they are kept; `ages`: by probe name; a server may set others. `most_bytes`: of a SQLite file.
-    `spool_bytes`: on disk while the store is away.
+    `age`: seconds; `ages`: by probe; a server may set others. `most_bytes`: of a SQLite file. `spool_bytes`: on disk
+    while the store is away.
     """
 
     store: StorePlace | None = None
@@ -156,7 +153,7 @@ class MetricsPlace:
 
     @property
     def kept(self) -> tuple[float, Mapping[str, float]]:
-        """`age` and `ages`: the only part followed while the agent runs."""
+        """The only part that is followed while the agent runs."""
         return self.age, self.ages
 
     def keeping(self, other: MetricsPlace) -> MetricsPlace:
@@ -170,7 +167,7 @@ class MetricsPlace:
         return own if self.store is None else own | self.store.secrets
 
     def beside(self, history: StorePlace) -> StorePlace:
-        """The metrics' place, given the history's."""
+        """The place, given the history's."""
         if self.store is not None:
             return self.store
         base = self._base(history)
@@ -179,14 +176,14 @@ class MetricsPlace:
         return StorePlace(file=base.with_suffix(".metrics.db"))
 
     def files(self, history: StorePlace) -> list[Path]:
-        """Its file and folder on this machine."""
+        """Its paths on this machine."""
         place, spool = self.beside(history), self._spool(history)
         return [each for each in (place.file, spool) if each is not None]
 
     def make(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> tuple[ReadableStore, Spool | None]:
         """Make an unopened store, and its spool; memory needs none.
 
-        Raises ValueError or ModuleNotFoundError if the driver cannot use the server.
+        Raises ValueError or ModuleNotFoundError if the driver cannot use it.
         """
         from ..postgres import MemoryMetrics, Spool, SqliteMetrics, postgres_metrics  # noqa: PLC0415
 
@@ -199,7 +196,7 @@ class MetricsPlace:
         return MemoryMetrics(kept), None
 
     def retention(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> Retention:
-        """How long metrics are kept. A server's own setting comes first."""
+        """A server's own setting comes first."""
         from ..postgres import Retention  # noqa: PLC0415
 
         is_memory = self.beside(history) == StorePlace()
@@ -220,7 +217,7 @@ class MetricsPlace:
 def read_metrics(
     top: Section, meaning: str, history: StorePlace, file: Path, environment: Mapping[str, str], *, is_used: bool
 ) -> MetricsPlace:
-    """Read [metrics], or metrics = "PLACE". `meaning`: for the docs. `is_used`: some server is probed."""
+    """Read [metrics], or metrics = "PLACE". `is_used`: some server is probed."""
     place = store_place(file.parent, environment, METRICS_SCHEMA)
     said = top.table.get("metrics")
     if isinstance(said, str) or (isinstance(said, dict) and said.keys() == {"env"}):
@@ -290,7 +287,7 @@ def _ages(section: Section) -> dict[str, float]:
 
 
 def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
-    """The store as nodes share it. Notes a problem if it is for one process and not just a misread one's default."""
+    """The store for nodes. A store for one process is a problem, unless it replaces a misread one."""
     if store.dsn is None and not top.is_misfit("store"):
         top.complain(
             f"[fleet]: agents share a store in PostgreSQL, and {store} is for one process: "
@@ -301,15 +298,12 @@ def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
 
 
 def beside(config: Path) -> StorePlace:
-    """By default the configuration's name, ending in .db."""
+    """The default: the configuration's name, ending in .db."""
     return StorePlace(file=config.with_suffix(".db"))
 
 
 def store_place(folder: Path, environment: Mapping[str, str], schema: str = SCHEMA) -> Reader[StorePlace]:
-    """Make a reader of places: files relative to `folder`, or { env = "NAME" }.
-
-    `schema`: of a server whose URL names none.
-    """
+    """Make a reader of places. Files are relative to `folder`."""
 
     def read(value: Any) -> StorePlace:
         match value:

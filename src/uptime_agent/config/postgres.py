@@ -20,7 +20,7 @@ HIGHEST_PORT: Final = 65_535
 MOST_CONNECTIONS: Final = 100
 MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
-"""Seconds between a probe's samples. A burst is faster, for a minute."""
+"""Seconds. A burst is faster, for a minute."""
 LONGEST_TIMEOUT: Final = 300.0
 LARGEST_SECRET: Final = 64_000
 _OF_LIBPQ: Final = {
@@ -44,7 +44,7 @@ def read_postgres(
     *,
     needs_secrets: bool = True,
 ) -> tuple[PostgresTarget, ...]:
-    """Read all servers, within the `inherited` scopes. Without `needs_secrets`, servers that lack secrets are left out."""
+    """Read servers. Without `needs_secrets`, servers that lack secrets are left out."""
     lines: dict[str, int] = {}
     found: list[PostgresTarget] = []
     for section in sections:
@@ -115,7 +115,7 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
 def read_tables(
     section: Section, folder: Path, environment: Mapping[str, str], copy: Path | None
 ) -> TablesPlace | None:
-    """Read where tables name servers and probes, if anywhere. `copy`: the file of their last rows."""
+    """Read where tables name servers and probes. `copy`: the file of their last rows."""
     server = section.take(
         "from",
         _dsn(_secret(folder, environment)),
@@ -196,7 +196,7 @@ def _dsn(secret: Reader[str]) -> Reader[Server]:
 
 
 def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
-    """Read texts, { env = "NAME" }, or { file = "PATH" } relative to the folder."""
+    """Read text, { env = "NAME" }, or { file = "PATH" }."""
 
     def read(value: Any) -> str:
         match value:
@@ -220,7 +220,7 @@ def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
 
 
 def _share(value: Any) -> float:
-    """Read a share of a core: "1 %", or 0.01."""
+    """Read "1 %", or 0.01."""
     if isinstance(value, str) and value.rstrip().endswith("%"):
         with suppress(ValueError):
             value = float(value.rstrip()[:-1]) / 100
@@ -254,7 +254,7 @@ def read_choices(probes: Section) -> dict[str, Choice]:
 
 
 def _choice_of(probes: Section, name: str) -> Choice:
-    """Read true, false, an interval (which turns the probe on), or a table."""
+    """Read true, false, an interval, which turns the probe on, or a table."""
     if not isinstance(probes.table[name], dict):
         return probes.take(name, _choice, Choice())
     section = probes.section(name)

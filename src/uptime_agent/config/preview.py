@@ -1,4 +1,4 @@
-"""The preview of a configuration, for `timerqueue check`: what would run, and when."""
+"""The preview for `timerqueue check`: what would run, and when."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .limits import HOST, HOSTS, TOTAL
 from .target import Target
 
 LOOK_AHEAD: Final = 20
-"""Starts that estimate a calendar's rate."""
+"""Starts that estimate a rate."""
 
 SHOWN: Final = 3
 
 MOST_COMPARED: Final = 20
-"""Unknown hosts for which a similar one is sought."""
+"""Unknown hosts compared with all checks."""
 
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
-    """Each target with its next starts, then the load and whether it fits the limits."""
+    """Targets with their next starts, then the load and whether it fits the limits."""
     for target in config.targets:
         yield from _target_lines(target, now)
     enabled = [target for target in config.targets if target.is_enabled]
@@ -44,13 +44,12 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
 
 
 def over(config: Config, now: datetime) -> list[Target]:
-    """Targets that would never be checked; with these nothing starts."""
+    """Targets that would never be checked: nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
     return [each for each in coming if not _comes_again(each.schedule, now) and not _starts_of(each, now, 1)]
 
 
 def _comes_again(schedule: Schedule, now: datetime) -> bool:
-    """Whether an interval ends before the year 10000."""
     try:
         return isinstance(schedule, (Every, After)) and bool(now + schedule.interval)
     except OverflowError:
@@ -65,7 +64,7 @@ def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
 
 
 def per_second(schedule: Schedule, now: datetime) -> float:
-    """Starts per second, a mean of the next ones."""
+    """Starts per second: a mean of the next ones."""
     if isinstance(schedule, (Every, After)):
         return 1 / schedule.interval.total_seconds()
     gaps = [(later - recheck).total_seconds() for recheck, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
@@ -150,7 +149,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
 
 
 def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
-    """The load of each limit, by target. No target is checked twice at the same time."""
+    """By limit and target. No target is checked twice at the same time."""
     found: dict[str, list[float]] = {TOTAL: []}
     for target, rate in zip(targets, rates, strict=True):
         for name in (TOTAL, *target.needs):
@@ -159,7 +158,7 @@ def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[
 
 
 def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
-    """A line about timeouts longer than intervals: one for all, as the defaults may be the cause."""
+    """One line for all checks, as the defaults may be the cause."""
     found = [each for each in targets if each.timeout > _interval(each)]
     if found:
         first = found[0]
@@ -171,7 +170,7 @@ def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
 
 
 def _interval(target: Target) -> float:
-    """Seconds from start to start, or infinite."""
+    """Seconds from start to start, if known."""
     return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
 
 

@@ -1,4 +1,4 @@
-"""Relations of targets in a configuration: parents, groups, and maintenance."""
+"""Parents, groups, and maintenance of targets."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, check_channels
 
 MOST_GROUPS: Final = 8
-"""Of one target: its report has a status for each."""
+"""A target's report has a status for each."""
 
 MOST_MEMBERS: Final = 100_000
 
 SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 LOOK_AHEAD: Final = 100
-"""Windows compared, from that day on: reading needs no clock."""
+"""Windows compared: reading a file needs no clock."""
 
 
 def read_maintenance(
     sections: Iterable[Section], targets: Collection[Target], broken: Collection[str] = ()
 ) -> tuple[Planned, ...]:
-    """Read each [[maintenance]] of existing targets."""
+    """Read each [[maintenance]]."""
     found = [_read(section, targets, broken) for section in sections]
     return tuple(each for each in found if each is not None)
 
@@ -38,9 +38,9 @@ def read_maintenance(
 def check_parents(
     targets: Collection[Target], sections: Mapping[str, Section], groups: Iterable[GroupPlan], names: Collection[str]
 ) -> None:
-    """Note unknown parents and circles as problems of their checks.
+    """Note unknown parents and circles.
 
-    `sections` of checks by name, and `names` of groups, include faulty ones.
+    `sections` and `names`, of all checks and groups, include faulty ones.
     """
     for target in targets:
         for name in target.depends_on:
@@ -77,7 +77,6 @@ def _read(section: Section, targets: Collection[Target], broken: Collection[str]
 
 
 def _check_length(section: Section, opens: Schedule, length: float) -> None:
-    """Note windows longer than the time between them."""
     coming = starts(opens, SOME_DAY, LOOK_AHEAD)
     shortest = min(((later - recheck).total_seconds() for recheck, later in pairwise(coming)), default=math.inf)
     if length > shortest:
@@ -91,7 +90,7 @@ def read_groups(
     channels: Collection[str],
     broken: Collection[str] = (),
 ) -> tuple[GroupPlan, ...]:
-    """Read each [[group]] of existing targets. `channels`: existing names."""
+    """Read each [[group]]."""
     taken = {each.name for each in targets}
     of: Counter[str] = Counter()
     found: list[GroupPlan] = []
@@ -111,13 +110,13 @@ def read_groups(
 
 
 def spoken_for(targets: Collection[Target], groups: Iterable[GroupPlan]) -> frozenset[str]:
-    """Checks that send no messages: they name no channels, and a group tells for them."""
+    """Checks that name no channels: a group tells for them."""
     members = {name for group in groups if group.notify != () for name in group.members}
     return frozenset(each.name for each in targets if each.notify is None and each.is_enabled and each.name in members)
 
 
 def warnings_of_groups(targets: Collection[Target], groups: Iterable[GroupPlan]) -> list[str]:
-    """Warn of checks that are silent until enough members of their group are down."""
+    """Warn of checks that stay silent until their group is down."""
     names = sorted(spoken_for(targets, groups))
     if not names:
         return []
@@ -165,7 +164,7 @@ def _group(section: Section, targets: Collection[Target], broken: Collection[str
 
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:
-    """Read "k of n" members that make a group down. None: all."""
+    """None: all."""
     words = value.split() if isinstance(value, str) else []
     match words:
         case ["all"]:
@@ -179,7 +178,7 @@ def _down_if(value: Any) -> tuple[int, int | None] | None:
 
 
 def _starts(value: Any) -> Schedule:
-    """Read when windows open: by the calendar, never by an interval."""
+    """Windows open by the calendar, never by an interval."""
     expected = 'a schedule by the calendar such as "0 2 * * sun"'
     try:
         found = parse(text(value))
@@ -197,7 +196,7 @@ def named(
     tags: Iterable[str],
     broken: Collection[str] = (),
 ) -> frozenset[str]:
-    """The targets that a table names, by name or tag. Unknown ones are problems, unless `broken`: of faulty checks."""
+    """The targets of a table, by name or tag. `broken`: those of faulty checks, which are no problem here."""
     by_name = {each.name for each in targets}
     of_tag: dict[str, set[str]] = {}
     for target in targets:

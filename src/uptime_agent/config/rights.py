@@ -1,4 +1,4 @@
-"""Rights of other users and machines: who may write our files or deceive our checks."""
+"""Who else may write our files or deceive our checks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ _MOST_NAMED: Final = 5
 
 
 def warnings_about(paths: Iterable[Path]) -> list[str]:
-    """Warn of files, and folders above them, that every user may write."""
+    """Warn of files, and folders above, that every user may write."""
     return list(dict.fromkeys(text for path in paths for text in _warnings(path)))
 
 
 def warnings_about_owners(paths: Iterable[Path], ours: int | None = None) -> list[str]:
-    """Warn of paths that another user owns, except root: an owner may always change them.
-
-    `ours`: our user id; None: this process's.
-    """
+    """Warn of paths of other users, except root. An owner may change them whatever the mode."""
     if os.name != "posix":
         return []
     trusted = {0, os.geteuid() if ours is None else ours}
@@ -50,7 +47,7 @@ def _name_of(user: int) -> str:
 
 
 def weaknesses(unverified: Sequence[str], in_clear: Sequence[str]) -> Iterator[str]:
-    """Say what a network attacker can do: answer for unverified targets, read what is sent in the clear."""
+    """Say what a network attacker can forge or read."""
     if unverified:
         yield f"certificates are not verified (verify = false) of {_listed(unverified)}"
     if in_clear:

@@ -1,4 +1,4 @@
-"""One [[check]] and the [defaults] of all: what is checked, how and when."""
+"""One [[check]], and [defaults]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ TIMEOUT: Final = 10.0
 _OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
 
 _NAMES_FILES: Final = frozenset({"ca_file", "body", "headers", "step", "token"})
-"""Keys that may name a file."""
 
 Start = Literal["phase", "now"]
 
@@ -36,7 +35,7 @@ _STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
 
 @frozen(kw_only=True)
 class Target:
-    """What is checked, how and when. Lengths in seconds; `start` None: the schedule decides."""
+    """What is checked, how and when. Lengths in seconds."""
 
     name: str
     kind: str
@@ -55,23 +54,23 @@ class Target:
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     quorum: Quorum | None = None
-    """Which nodes check the target; None: the node that has it."""
+    """None: the node that has the target checks it alone."""
     is_enabled: bool = True
     is_resolved: bool = True
-    """Its host is looked up and dialled. If not, a check takes a host's unit only when it goes there."""
+    """Its host is looked up. If not, a check takes a host's unit only when it goes there."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Limits of which its checks take a unit."""
+        """Limits of which a check takes a unit."""
         return self.needs_at(host_name(self.check.url.host)) if self.is_resolved else (self.kind,)
 
     def needs_at(self, host: str) -> tuple[str, str]:
-        """The same at another host, after a redirect."""
+        """Limits for another host, after a redirect."""
         return (self.kind, HOST + host)
 
     @property
     def is_unverified(self) -> bool:
-        """Whether certificates are ignored: a network attacker can answer."""
+        """Certificates are ignored: a network attacker can answer."""
         return not getattr(self.check, "verify", True)
 
     @property
@@ -104,7 +103,7 @@ _COMMON: Final = dict.fromkeys(
 
 
 def read_common(section: Section, base: Common) -> Common:
-    """Read these from [defaults] or a [[check]]; absent ones come from `base`."""
+    """Read [defaults] or a [[check]]; absent options come from `base`."""
     if not section.has_any(_COMMON):
         return base
     return Common(
@@ -196,7 +195,7 @@ def _interval(value: Any) -> float:
 
 
 def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make file names relative to the configuration's `folder`: the agent may start anywhere."""
+    """Make file names relative to `folder`: the agent may start anywhere."""
     if not _NAMES_FILES.intersection(table):
         return table
     found = dict(table)
@@ -218,7 +217,7 @@ def _beside(folder: Path, value: Any) -> Any:
 
 
 def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:
-    """Read one [[check]]. None: problems were noted. `taken`: earlier checks by name."""
+    """Read one [[check]]. None: problems were noted. `taken`: earlier checks."""
     before = len(section.problems)
     url, kind = read_steps(section) if section.has("step") else _url_and_kind(section)
     known = _any_option() if kind is None and not section.has("step") else {} if kind is None else kind.options
@@ -287,7 +286,7 @@ def _url_and_kind(section: Section) -> tuple[Url | None, Kind | None]:
 
 
 def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
-    """A kind may need a longer interval than the default."""
+    """A kind may need a longer interval."""
     if kind is None or interval >= kind.least_interval:
         return interval
     for key in ("interval", "max_attempts", "retry_interval", "failing_interval"):
@@ -297,7 +296,7 @@ def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
 
 
 def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
-    """A phase belongs to an interval: that of [defaults] is for intervals alone."""
+    """A phase in [defaults] is for intervals alone."""
     if start != "phase" or isinstance(schedule, (Every, After)):
         return start
     if section.has("start"):
@@ -331,7 +330,6 @@ def _schedule(section: Section, interval: float) -> Schedule:
 
 @lru_cache(maxsize=100)
 def _every(interval: float) -> Schedule:
-    """Checks share it."""
     return Every(interval)
 
 
@@ -347,7 +345,7 @@ def _any_option() -> dict[str, Callable[[Any], Any]]:
 
 
 def _claim(section: Section, name: str, taken: dict[str, Section]) -> None:
-    """Note a usable name as taken, also by a faulty check."""
+    """Faulty checks take their names too."""
     if not name or section.table.get("name", name) != name:
         return
     if name in taken:
@@ -368,7 +366,7 @@ def _check_resolved(section: Section, kind: Kind | None) -> None:
 
 
 def _check_name(section: Section, name: str) -> None:
-    """A URL in a name's place may be too long."""
+    """A URL may be too long as a name."""
     for ours, of in ((PREFIX, "notifications"), (GROUP, "groups")):
         if name.startswith(ours):
             section.complain(f"name: no check may be called {ours}..., which is how {of} are called", "name")
@@ -379,7 +377,7 @@ def _check_name(section: Section, name: str) -> None:
 
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Note unknown keys, and say which kinds know them."""
+    """Note unknown keys, and which kinds know them."""
     if section.is_known:
         return
     for kind in known_kinds().every:

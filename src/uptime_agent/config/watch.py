@@ -1,4 +1,4 @@
-"""A configuration without a file: URLs and common options."""
+"""A configuration without a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .target import Target, url_of
 def watch_config(
     urls: Sequence[str], *, every: float, timeout: float, mode: Mode, environment: Mapping[str, str]
 ) -> Config:
-    """Check these URLs, beginning at once. Raises ConfigError with all problems."""
+    """Check these URLs, beginning at once. Raises ConfigError."""
     problems: list[Problem] = []
     targets: dict[str, Target] = {}
     for text in urls:

@@ -1,4 +1,4 @@
-"""The agent's own health: it reports outside that it is well, and tells people when it cannot store."""
+"""The agent's own health, reported outside."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The heartbeat: the agent reports to a receiver outside that it is well, and its silence is the alarm.
 
-Requests need three things within bounds: the event loop is on time, the store takes records, no channel is stuck. Each
-may be out of bounds for the grace.
+It is well while the event loop is on time, the store takes records, and no channel is stuck. Each may fail for the
+grace.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .plan import Heartbeat
 from .vitals import Vitals
 
 LOOKS: Final = 5
-"""Within one grace."""
+"""Looks within one grace."""
 
 LATE: Final = 1.0
-"""Seconds. A later loop is out of bounds."""
+"""Seconds. A later event loop is not well."""
 
 MOST: Final = 10.0
 """Seconds of a request."""
@@ -31,14 +31,13 @@ MOST: Final = 10.0
 
 @define(eq=False)
 class Bounds:
-    """Since when things are out of bounds, which may last `grace` seconds."""
+    """How long trouble has lasted. `grace`: seconds that it may."""
 
     grace: float
     _well: dict[str, float] = field(factory=dict)
-    """When each was last within bounds."""
 
     def look(self, now: float, troubles: Mapping[str, str | None]) -> None:
-        """Note present troubles. A new thing counts as well until now."""
+        """Note troubles. A new thing counts as well until now."""
         for name, trouble in troubles.items():
             if trouble is None:
                 self._well[name] = now
@@ -46,13 +45,13 @@ class Bounds:
                 self._well.setdefault(name, now)
 
     def trouble(self, now: float, troubles: Mapping[str, str | None]) -> str | None:
-        """The first trouble that outlasts the grace."""
+        """The first that outlasts the grace."""
         lasting = (trouble for name, trouble in troubles.items() if now - self._well.get(name, now) > self.grace)
         return next((trouble for trouble in lasting if trouble is not None), None)
 
 
 class Heart:
-    """An agent's heart. `check` requests the URL; `look` returns troubles besides the loop's; `say` is told of silence."""
+    """`check` requests the URL; `look` returns troubles besides the loop's; `say` is told of silence."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class Heart:
         self._is_asking = False
 
     async def run(self) -> None:
-        """Look, and request when due, until cancelled."""
+        """Request while well, until cancelled."""
         due = ask_at = self._clock.monotonic()
         async with anyio.create_task_group() as group:
             while True:

@@ -1,4 +1,4 @@
-"""An outage of the store is told over all channels, like a target's: the agent cannot remember meanwhile."""
+"""An outage of the store is told over all channels, like a target's."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from ..checks import Status
 from ..targets import Closed, Incident, Opened
 
 OURS: Final = f"the store of the agent on {platform.node()}"
-"""Its name in messages, which stay in memory while the store is away."""
+"""Its name in messages, which are in memory alone."""
 
 TOLD_AFTER: Final = 10.0
-"""Seconds of silent outage."""
+"""Seconds."""
 
 LOOK_EVERY: Final = 1.0
 
 
 class StoreOutage:
-    """Outages of an agent's store. `tell` gets each that lasts, and its end.
-
-    `is_shared`: other nodes may have this node's targets meanwhile.
-    """
+    """`tell` gets each outage that lasts, and its end. `is_shared`: other nodes may have our targets meanwhile."""
 
     def __init__(self, tell: Callable[[Opened | Closed], object], clock: Clock, *, is_shared: bool) -> None:
         self._tell = tell
@@ -36,7 +33,7 @@ class StoreOutage:
         self._told: Incident | None = None
 
     def listen(self, event: StoreDown | StoreUp) -> None:
-        """Note that the store fails, or works again."""
+        """Note that the store fails, or works."""
         if isinstance(event, StoreDown):
             self._since = self._clock.monotonic() if self._down is None else self._since
             self._down = event
@@ -46,7 +43,7 @@ class StoreOutage:
         self._down = self._told = None
 
     async def run(self) -> None:
-        """Tell of lasting outages, until cancelled."""
+        """Tell of outages, until cancelled."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
             if self._down is not None and self._told is None and self._clock.monotonic() - self._since >= TOLD_AFTER:

@@ -1,4 +1,4 @@
-"""[heartbeat]: where the agent reports that it is well."""
+"""[heartbeat] of a configuration."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ GRACE: Final = 60.0
 SHORTEST: Final = 1.0
 HTTP: Final = BY_SCHEME["http"]
 TAKEN: Final = ((200, 299),)
-"""Status codes of acceptance. Redirects are not followed."""
+"""Redirects are not followed."""
 
 
 @frozen(kw_only=True)
 class Heartbeat:
-    """A request every `interval` seconds; trouble may last `grace` seconds. `secrets`: never shown."""
+    """A request every `interval` seconds; trouble may last `grace` seconds."""
 
     check: Check
     interval: float = INTERVAL
@@ -30,7 +30,7 @@ class Heartbeat:
 
 
 def read_heartbeat(section: Section, around: Surroundings, *, needs_secrets: bool = True) -> Heartbeat | None:
-    """Read [heartbeat]. None: absent, or unusable without its secrets (`needs_secrets` False)."""
+    """Read [heartbeat]. None: absent, or it lacks secrets."""
     if not needs_secrets:
         section = evolve(section, problems=[])
     heartbeat = section.take(

@@ -1,4 +1,4 @@
-"""Vital parts besides the event loop: the store and the channels."""
+"""Vital parts besides the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..notify import Outbox
 
 
 class Vitals:
-    """Looks at them again and again."""
+    """The store and the channels."""
 
     def __init__(self, scheduler: Scheduler, outbox: Outbox) -> None:
         self._scheduler = scheduler
@@ -16,7 +16,7 @@ class Vitals:
         self._commits = 0
 
     def look(self) -> dict[str, str | None]:
-        """Each one's trouble since the last call, or None."""
+        """Troubles since the last call, in words."""
         stuck = self._outbox.stuck()
         of_channels = {
             f"channel {name}": f"channel {name} takes no messages" if is_stuck else None

@@ -1,7 +1,4 @@
-"""Files of other monitors become a configuration of ours, with notes on what could not be carried over.
-
-On a command's main thread.
-"""
+"""Files of other monitors become our configuration, with notes on what could not be carried over."""
 
 from __future__ import annotations
 

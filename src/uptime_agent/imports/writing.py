@@ -1,7 +1,7 @@
-"""Our file, written: a table for each draft, with comments on what could not be carried over.
+"""Our file, written: a table for each draft, with comments on losses.
 
-Our own reader reads the text first. What it refuses becomes a comment, and those tables are read again. So `timerqueue
-check` accepts the file, at a cost in proportion to its size.
+Our own reader reads it first. What it refuses becomes a comment, and those tables are read again. So `timerqueue check`
+accepts the file, at a cost in proportion to its size.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..text import printable
 from .foreign import Draft, Hidden
 
 ROUNDS: Final = 60
-"""Rereadings of tables: no table has more keys that can be wrong."""
+"""Rereadings: no table has more wrong keys."""
 
 MANY: Final = 20
-"""Checks whose common options become [defaults]."""
+"""Checks from which [defaults] is made."""
 
 LISTEN: Final = "127.0.0.1:8075"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -28,11 +28,11 @@ _ESCAPED: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\
 _TO_ESCAPE: Final = re.compile(r'[\\"\x00-\x1f\x7f]')
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 _DECIDE: Final = frozenset({"name", "url", "take", "token", "step", "members", "targets", "schedule", "duration"})
-"""If one is refused, the whole table is left out."""
+"""If one is refused, so is the whole table."""
 
 _COMMON: Final = ("interval", "timeout", "degraded_above", "max_attempts", "retry_interval")
 _LISTS: Final = frozenset({"json", "tags"})
-"""Keys with independent items: a refused item drops no other."""
+"""A refused item drops no other."""
 
 
 class Problem(Protocol):
@@ -40,15 +40,15 @@ class Problem(Protocol):
 
     @property
     def line(self) -> int:
-        """From 1."""
+        """The line, from 1."""
 
     @property
     def text(self) -> str:
-        """In words."""
+        """What is wrong."""
 
 
 class Problems(Protocol):
-    """Finds a text's problems; none: it would run."""
+    """Finds the problems of a text."""
 
     def __call__(self, text: str, /) -> Sequence[Problem]:
         """Read it."""
@@ -56,7 +56,7 @@ class Problems(Protocol):
 
 @frozen
 class Imported:
-    """Our file. `checks`: their number; `left`: what could not be carried over, by check."""
+    """Our file, its number of `checks`, and losses by check."""
 
     text: str
     checks: int
@@ -64,7 +64,7 @@ class Imported:
 
 
 def imported(source: str, drafts: Iterable[Draft], left: Iterable[str], problems: Problems) -> Imported:
-    """Write our file from the drafts of `source`."""
+    """Write our file."""
     found = list(drafts)
     of_file = list(left)
     _name_apart(found)
@@ -92,7 +92,7 @@ def _told(draft: Draft, what: str) -> str:
 
 
 def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
-    """Move what all of many checks have in common into lines of [defaults]."""
+    """Move common options into [defaults]."""
     checks = [each for each in kept if each.kind == "check"]
     common = [
         key
@@ -145,7 +145,7 @@ def _hidden(draft: Draft) -> Iterator[Hidden]:
 
 @define(eq=False)
 class _Page:
-    """Lines, with the draft and key of each."""
+    """Lines, each with its draft and key."""
 
     lines: list[str]
     about: dict[int, tuple[Draft, Draft, str | None]] = field(factory=dict)
@@ -200,7 +200,7 @@ def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> Non
 
 
 def _amended(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> list[Draft]:
-    """Leave out what our reader refuses, and return the changed drafts."""
+    """Leave out what our reader refuses; return changed drafts."""
     if not drafts:
         return []
     page = _page(drafts)
@@ -239,7 +239,7 @@ def _trial(part: Draft, key: str, item: Any) -> Iterator[str]:
 
 
 def _leave_out_members(drafts: Iterable[Draft]) -> None:
-    """Remove unwritten checks from groups and windows; an empty one is not written either."""
+    """Remove unwritten checks from groups and windows, and empty ones of these."""
     for draft in drafts:
         for key in ("members", "targets"):
             if key in draft.options:

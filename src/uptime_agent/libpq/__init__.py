@@ -1,4 +1,4 @@
-"""One connection to a PostgreSQL server, driven on the event loop of asyncio or trio, without a thread.
+"""One connection to a PostgreSQL server, on the event loop of asyncio or trio, without a thread.
 
 The first connection imports psycopg: the agent runs without it.
 """

@@ -1,4 +1,4 @@
-"""One connection: made step by step, asked in pipelines, cancelled on the server when given up."""
+"""One connection: made step by step, asked in pipelines, cancelled when given up."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ from .waiting import on_socket_of, polled
 from .wire import Wire
 
 CANCEL_WITHIN: Final = 2.0
-"""Seconds for a server to take a cancel request and end its queries."""
+"""Seconds for a server to end its queries."""
 CANCEL_AGAIN_AFTER: Final = 0.3
 """Seconds after which a cancel request counts as lost."""
 
 _OF_NOTIFICATION: Final = 11
-"""Bytes on the wire besides its texts."""
+"""Bytes besides its texts."""
 
 
 class Connection:
-    """A connection to one database of a server. Always call `leave` at the end.
-
-    `address`: what to dial. `now`: counts seconds. `phases`: seconds of each part of connecting.
-    """
+    """A connection to one database. Always call `leave` at the end. `now` and `phases` count seconds."""
 
     def __init__(
         self, server: Server, address: str | None, now: Callable[[], float], database: str | None = None
@@ -51,7 +48,7 @@ class Connection:
         self._pipeline = Pipeline(self._pg, self._wire)
 
     async def connect(self) -> None:
-        """Connect and log in. Raises Unreachable, and ServerFull if the server has no room."""
+        """Log in. Raises Unreachable, and ServerFull if the server has no room."""
         from psycopg.pq import ConnStatus  # noqa: PLC0415
 
         if self._pg.status == ConnStatus.BAD:
@@ -70,7 +67,7 @@ class Connection:
 
     @property
     def is_standby(self) -> bool | None:
-        """Whether the server is in recovery, as it last told; None: untold, as by poolers."""
+        """Whether the server is in recovery, as it last told. Poolers do not tell."""
         told = self._pg.parameter_status(b"in_hot_standby")
         return None if told is None else told == b"on"
 
@@ -85,9 +82,9 @@ class Connection:
         return self._wire.is_worn
 
     async def run(self, queries: Sequence[Query]) -> AsyncIterator[Answer]:
-        """Send queries together, and yield the answers in order.
+        """Send queries together, and yield answers in order. Raises Unreachable, TimeoutError.
 
-        Raises Unreachable, TimeoutError. After that, or to skip the rest, call `give_up` and `leave`.
+        After that, or to skip the rest, call `give_up` and `leave`.
         """
         from psycopg import Error  # noqa: PLC0415
 
@@ -115,7 +112,7 @@ class Connection:
         return answer
 
     async def notified(self) -> None:
-        """Return after a notification of a channel that we LISTEN to. Raises Unreachable."""
+        """Return after a notification that we LISTEN to. Raises Unreachable."""
         self._wire.begin()
         while not self._has_heard():
             await self._wire.exchange()
@@ -130,10 +127,10 @@ class Connection:
         return has_heard
 
     async def give_up(self) -> bool:
-        """Have the server cancel our queries, within CANCEL_WITHIN seconds. Returns whether it did.
+        """Have the server cancel our queries. Returns whether it did, within CANCEL_WITHIN.
 
-        A cancel request ends one query; the next in the pipeline then begins and is cancelled too. A request between
-        two queries ends nothing, so it is sent again.
+        A request ends one query, and the pipeline's next begins. Between two queries it ends nothing, so it is sent
+        again.
         """
         if not self._unanswered:
             return True
@@ -167,7 +164,7 @@ class Connection:
             request.finish()
 
     def leave(self) -> socket.socket | None:
-        """Close it. Pass the result to `gone`, which waits until the server has closed its side."""
+        """Close it. Pass the result to `gone`."""
         self.is_clean = False
         return leave(self._pg, self._wire)
 

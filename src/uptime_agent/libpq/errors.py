@@ -11,7 +11,7 @@ FULL: Final = "53300"
 """SQLSTATE too_many_connections."""
 
 LONGEST: Final = 1000
-"""Characters of a server's error."""
+"""Characters."""
 
 _SAYS_FULL: Final = re.compile(
     r"sorry, too many clients already"
@@ -19,7 +19,7 @@ _SAYS_FULL: Final = re.compile(
     r"|too many connections for (role|database)"
     r"|no more connections allowed"
 )
-"""Words for 53300: libpq reports a refused connection without its SQLSTATE."""
+"""libpq reports a refused connection without its SQLSTATE."""
 
 _ASKS_IN_CLEAR: Final = '"!password" failed: server requested a cleartext password'
 """libpq's words when our own rule refuses."""
@@ -44,7 +44,7 @@ class Garbled(Unreachable):
 
 
 class ServerFull(Unreachable):
-    """The server answers, but has no room for another connection (53300)."""
+    """The server is up, but has no room for us (53300)."""
 
 
 class ServerError(Exception):
@@ -68,5 +68,5 @@ def refused(text: str) -> Unreachable:
 
 
 def one_line(text: str) -> str:
-    """Put a server's words on one line, cut if long, without control characters."""
+    """A server's words on one line, without control characters."""
     return printable(" ".join(text[:LONGEST].split()))

@@ -1,8 +1,7 @@
-"""Leaving a server: a connection is gone when the server has closed its side, not when we have closed ours.
+"""Leaving a server: a connection is gone when the server has closed its side.
 
-Until then the server counts it, and a new connection may exceed the limit. So we keep the socket and wait for the end
-of the stream, which comes after the backend has left pg_stat_activity. TCP keepalives notice a dead machine, but not a
-stalled server: its connection keeps its place.
+Until then the server counts it, and a new connection may exceed the limit. So we wait for the end of the stream, which
+comes after the backend has left pg_stat_activity. TCP keepalives notice a dead machine, but not a stalled server.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PIECE: Final = 64 * 1024
 
 
 def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
-    """Say goodbye and close; return the socket to listen to. None: no server knows the connection."""
+    """Say goodbye and close. Returns the socket to listen to, if a server knows the connection."""
     left = wire.leave() or _leave_alone(connection)
     if left is None:
         return None
@@ -36,7 +35,7 @@ def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
 
 
 def _leave_alone(connection: PGconn) -> socket.socket | None:
-    """Close a connection whose socket libpq itself holds; return a duplicate if a server is there."""
+    """Where libpq itself holds the socket, return a duplicate."""
     left: socket.socket | None = None
     try:
         left = socket.socket(fileno=os.dup(connection.socket))
@@ -53,7 +52,7 @@ def _leave_alone(connection: PGconn) -> socket.socket | None:
 
 
 async def gone(left: socket.socket) -> None:
-    """Return once the server has closed its side, or sent over MOST bytes. The caller closes ours."""
+    """Return when the server has closed its side, or sent MOST. The caller closes ours."""
     read = 0
     with suppress(OSError):
         while read < MOST:

@@ -1,10 +1,10 @@
 """Pipelines: queries sent together and answered in order, each in its own transaction.
 
-Each query has its own Sync, so its failure costs the others nothing. Its settings precede it in its transaction and end
-with it, so they also work behind a transaction pooler.
+Each has its own Sync, so its failure costs the others nothing. Its settings end with its transaction, so they work
+behind a pooler of transactions.
 
 A server may send anything. An answer that fits no question, or exceeds its bounds, ends the connection. Rows come in
-portions, each counted before the next.
+counted portions.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ SETTINGS: Final = b"""/* timerqueue */ SELECT pg_catalog.set_config('transaction
     pg_catalog.set_config('statement_timeout', $2, true)"""
 
 SLOWEST_NETWORK: Final = 1.0
-"""Seconds beyond a query's own time until its answer must come: a stalled server ends no query."""
+"""Seconds beyond a query's own time: a stalled server ends no query."""
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Bytes on the wire of an answer's rows; small values take ten times that in memory."""
+"""Bytes of an answer's rows: in memory ten times that, if values are small."""
 MOST_ROWS: Final = 50_000
 MOST_DROPPED: Final = 10_000
-"""Results of an answer after its pipeline was given up."""
+"""Results after a pipeline was given up."""
 
 _OF_ROW: Final = 7
 _OF_VALUE: Final = 4
 _OF_COLUMN: Final = 19
-"""Bytes on the wire of a row, a value and a column, besides their texts."""
+"""Bytes of a row, a value and a column, besides their texts."""
 _READS: Final = 3
-"""Calls of libpq until it has read a TLS record, whose rest lies in no socket that wakes us."""
+"""Calls until libpq has read a TLS record, whose rest wakes no socket."""
 
 Bytes = tuple[bytes | None, ...]
 """A row as the server writes it."""
@@ -52,9 +52,9 @@ Bytes = tuple[bytes | None, ...]
 
 @frozen
 class Query:
-    """A query, and the seconds that the server may take for it.
+    """A query, and the seconds that the server may take.
 
-    `width`: number of columns; None: any. `most_bytes`, `most_rows`: of the whole answer. `together`: rows per portion.
+    `width`: number of columns, if known. `most_bytes`, `most_rows`: of the answer. `together`: rows of a portion.
     """
 
     sql: bytes
@@ -67,10 +67,7 @@ class Query:
 
 @frozen
 class Answer:
-    """Rows as the server writes them, or an error. `seconds`: on the server.
-
-    A pipeline's first answer includes the network's time.
-    """
+    """Rows, or an error. `seconds`: on the server; a pipeline's first answer includes the network."""
 
     names: tuple[str, ...] = ()
     rows: tuple[Bytes, ...] = ()
@@ -79,7 +76,7 @@ class Answer:
 
 
 def send(connection: PGconn, query: Query) -> None:
-    """Put a query, its settings and its Sync into libpq's buffer."""
+    """Put a query and its settings into libpq's buffer."""
     milliseconds = max(int(query.timeout * 1000), 1)
     connection.send_query_params(SETTINGS, [LOCK_TIMEOUT.encode(), b"%dms" % milliseconds])
     connection.send_query_params(query.sql, None)
@@ -98,12 +95,12 @@ class Pipeline:
         self._bad = ConnStatus.BAD
         self._pieces = {ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_CHUNK}
         self._error: ServerError | None = None
-        """The present query's last error, after which the server may close the connection."""
+        """The server may close the connection after it."""
 
     async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
-        """Yield the answers to sent queries, in order, as they come.
+        """Yield answers in order.
 
-        Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if an answer is late.
+        Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if it is late.
         """
         began = now()
         for query in queries:
@@ -114,7 +111,7 @@ class Pipeline:
             began = ended
 
     async def drain(self) -> None:
-        """Drop everything up to the next Sync. Raises Unreachable."""
+        """Drop results up to the next Sync. Raises Unreachable."""
         self._begin()
         others = 0
         while others < MOST_DROPPED:
@@ -128,7 +125,7 @@ class Pipeline:
         raise Garbled("an answer without an end")
 
     async def _answer(self, query: Query) -> tuple[tuple[str, ...], tuple[Bytes, ...]]:
-        """Take the results of the settings and of the query, each ended by None, and the Sync."""
+        """Take results of settings and query, each ended by None, and the Sync."""
         self._begin()
         while (result := await self._result()) is not None:
             if result.status != self._status.TUPLES_OK:
@@ -180,7 +177,7 @@ class Pipeline:
         return tuple([(result.fname(at) or b"").decode("utf-8", "replace") for at in range(result.nfields)])
 
     async def _result(self) -> PGresult | None:
-        """Take the next result; None ends a query's results. An error is noted and skipped."""
+        """None ends a query's results. An error is noted and skipped."""
         while True:
             if self._pg.is_busy():
                 await self._arrived()
@@ -237,7 +234,7 @@ def _size_of_columns(result: PGresult) -> int:
 
 
 def _size(rows: Sequence[Bytes]) -> int:
-    """Bytes on the wire of rows of one width."""
+    """Bytes on the wire."""
     width = len(rows[0]) if rows else 0
     return (_OF_ROW + _OF_VALUE * width) * len(rows) + sum(map(len, filter(None, chain.from_iterable(rows))))
 

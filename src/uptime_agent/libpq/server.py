@@ -1,4 +1,4 @@
-"""Servers: the place and the role, as a value that shows no password."""
+"""Servers and roles, as values that show no password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import NoDriver
 HIGHEST_PORT: Final = 65_535
 
 APPLICATION: Final = "timerqueue"
-"""The application_name of all our connections: probes leave out these backends."""
+"""Probes leave out backends of that application_name."""
 
 DEFAULTS: Final = {
     "application_name": APPLICATION,
@@ -27,21 +27,21 @@ DEFAULTS: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
 }
-"""Overridden by the user. TCP notices a dead machine within half a minute."""
+"""TCP notices a dead machine within half a minute."""
 
 METHODS: Final = frozenset({"password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"})
-"""Ways to log in, in libpq's words. `password` is sent unencrypted."""
+"""Ways to log in. `password` is sent unencrypted."""
 _IN_CLEAR: Final = "password"
 _NOT_IN_CLEAR: Final = "!password"
 _ENCRYPTED: Final = frozenset({"require", "verify-ca", "verify-full"})
-"""Values of sslmode that send nothing without TLS."""
+"""They send nothing without TLS."""
 
 
 @frozen(repr=False, kw_only=True)
 class Server:
-    """A PostgreSQL server and a role there. `host`: a name, an address, or a Unix socket's folder.
+    """A PostgreSQL server and a role. `host`: a name, an address, or a Unix socket's folder.
 
-    `options`: other libpq settings, such as sslmode. `database`: for probes of the whole server.
+    `options`: other libpq settings. `database`: for probes of the whole server.
     """
 
     host: str = "localhost"
@@ -64,7 +64,7 @@ class Server:
 
     @property
     def is_local(self) -> bool:
-        """Whether a Unix socket reaches it, without a lookup."""
+        """Whether a Unix socket reaches it."""
         return self.host.startswith(("/", "@"))
 
     @property
@@ -81,12 +81,12 @@ class Server:
 
     @property
     def _is_safe(self) -> bool:
-        """Whether an attacker on the network can read nothing."""
+        """Whether a network attacker can read nothing."""
         mode = self.options.get("sslmode") or os.environ.get("PGSSLMODE")  # as libpq finds it
         return self.is_local or mode in _ENCRYPTED
 
     def conninfo(self, database: str | None = None, address: str | None = None) -> str:
-        """Write libpq's connection string. `address` is dialled; TLS still checks the host's name."""
+        """Write libpq's settings. `address` is dialled; TLS checks the host's name."""
         rules = {} if self._is_safe else {"require_auth": _NOT_IN_CLEAR}
         settings = DEFAULTS | rules | dict(self.options) | {"host": self.host, "port": str(self.port)}
         settings["dbname"] = self.database if database is None else database
@@ -103,7 +103,7 @@ def _allows(methods: str, method: str) -> bool:
 
 
 def auth_methods(value: Any) -> str:
-    """Read libpq's require_auth: all allowed ways to log in, or all refused. Raises Unfit."""
+    """Read libpq's require_auth: all allowed methods, or all refused. Raises Unfit."""
     named = [each.strip() for each in value.split(",")] if isinstance(value, str) else []
     refused = [each.startswith("!") for each in named]
     if not named or any(refused) is not all(refused) or not {each.removeprefix("!") for each in named} <= METHODS:
@@ -119,7 +119,7 @@ def _quoted(value: str) -> str:
 
 
 def read_dsn(text: str) -> Server:
-    """Read a URL or "key=value" text as libpq does. Raises ValueError for a bad one; NoDriver."""
+    """Read a URL or "key=value" text as libpq does. Raises ValueError, NoDriver."""
     try:
         from psycopg import ProgrammingError  # noqa: PLC0415
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 class Until(Protocol):
     """Waits until libpq can continue."""
 
-    def __call__(self, *, is_writing: bool) -> Awaitable[None]: """Wait to write, or else to read."""
+    def __call__(self, *, is_writing: bool) -> Awaitable[None]:
+        """Wait to write, or else to read."""
 
 
 async def polled(poll: Callable[[], int], until: Until, stepped: Callable[[], object] = lambda: None) -> bool:
-    """Poll libpq until it is done. False: it failed. `stepped` is called after each step."""
+    """Poll until libpq is done. Returns False if it failed."""
     from psycopg.pq import PollingStatus  # noqa: PLC0415
 
     state = PollingStatus.WRITING
@@ -39,7 +40,7 @@ def on_socket_of(request: PGcancelConn) -> Until:
 
 
 async def either(socket: int) -> None:
-    """Wait until the socket can be read or written."""
+    """Wait to read or to write."""
     async with anyio.create_task_group() as group:
 
         async def end_with(wait: Callable[[int], Awaitable[None]]) -> None:

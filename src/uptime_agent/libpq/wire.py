@@ -1,10 +1,10 @@
 """The wire between libpq and a server: libpq gets what the server sends in counted slices.
 
-libpq itself has no bounds: a fast server fills the memory within one call, while the event loop stands still. Under TLS
-only libpq sees where a message begins.
+libpq has no bounds: a fast server fills the memory within one call, while the event loop stands still. Under TLS only
+libpq sees where a message begins.
 
-So once libpq has connected its socket, we put one end of a socket pair in its place. Login, TLS and verified names stay
-libpq's own. Windows cannot replace sockets; there libpq reads without bounds.
+So once libpq has connected, we put one end of a socket pair in its socket's place. Login, TLS and verified names stay
+libpq's own. Windows cannot replace sockets: there libpq has no bounds.
 """
 
 from __future__ import annotations
@@ -31,18 +31,16 @@ SLICE: Final = 8192
 """Bytes that libpq gets at a time: the longest stop of the event loop."""
 
 BESIDES: Final = 128 * 1024
-"""Bytes besides rows that a server may send in the login, certificates included, and in each later exchange."""
+"""Bytes besides rows: for the login, certificates included, and each later exchange."""
 
 WORN: Final = 512 * 1024
-"""Bytes besides rows after which a connection is replaced: libpq's leftovers slow it down. An honest server sends some
-100 per query.
-"""
+"""Bytes besides rows after which libpq's leftovers slow it down. An honest server sends some 100 per query."""
 
 _WRITTEN: Final = 64 * 1024
 
 
 class Wire:
-    """One connection's wire. `others`: received bytes besides rows."""
+    """One connection's wire. `others`: bytes received besides rows."""
 
     def __init__(self, connection: PGconn) -> None:
         self._pg = connection
@@ -56,11 +54,11 @@ class Wire:
 
     @property
     def is_worn(self) -> bool:
-        """Whether to use the connection no more."""
+        """Whether to replace the connection."""
         return self.others > WORN
 
     def begin(self) -> None:
-        """Allow the server the bytes of a new exchange."""
+        """Allow the bytes of a new exchange."""
         self._may_come = BESIDES
 
     def allow(self, size: int) -> None:
@@ -69,7 +67,7 @@ class Wire:
         self.others -= size
 
     async def until(self, *, is_writing: bool) -> None:
-        """Wait until libpq can go on connecting. Raises Unreachable."""
+        """Wait until libpq can go on. Raises Unreachable."""
         if not self._is_between():
             self._close()
             if is_writing:
@@ -79,9 +77,9 @@ class Wire:
         await (self._sent() if is_writing else self.exchange())
 
     async def exchange(self) -> None:
-        """Send what libpq has written, and give it the next slice from the server.
+        """Send what libpq wrote, and give it the server's next slice.
 
-        Raises Unreachable if the connection is lost or the server has sent too much.
+        Raises Unreachable if the connection is lost or the server sends too much.
         """
         if self._server is None or self._libpq is None:
             await anyio.wait_readable(self._pg.socket)
@@ -107,7 +105,7 @@ class Wire:
                 self._libpq.shutdown(socket.SHUT_WR)
 
     def leave(self) -> socket.socket | None:
-        """Have libpq say goodbye and close. Return the socket to the server; None: libpq has it."""
+        """Have libpq say goodbye. Returns the socket to the server, unless libpq has it."""
         has_another = self._found() is not None and not self._is_between()
         if has_another or self._server is None or self._libpq is None:
             self._close()
@@ -119,7 +117,7 @@ class Wire:
         return left
 
     def _is_between(self) -> bool:
-        """Whether libpq has our socket. It connects a new one if it tries again without TLS."""
+        """Not after libpq has connected again, to try without TLS."""
         return self._found() == self._place
 
     def _found(self) -> tuple[int, int] | None:
@@ -148,7 +146,7 @@ class Wire:
         self._poll.register(self._libpq, POLLIN)
 
     def _pump(self, server: socket.socket, libpq: socket.socket) -> bool:
-        """Pass on what libpq has written. Returns whether all of it was sent."""
+        """Returns whether everything was sent."""
         try:
             while True:
                 self._unsent = self._unsent or libpq.recv(_WRITTEN)

@@ -1,4 +1,4 @@
-"""Jobs of an APScheduler 3 become jobs of our store. All are judged first, and a repetition changes nothing.
+"""Jobs of an APScheduler 3 become jobs of our store. A repetition changes nothing.
 
 Runs no job and unpickles nothing: APScheduler reads its own job stores. On a command's main thread.
 """

@@ -1,4 +1,4 @@
-"""`timerqueue import apscheduler`. The rest of the folder needs APScheduler, and is imported when the command runs."""
+"""`timerqueue import apscheduler`. It imports the rest of the folder, which needs APScheduler."""
 
 # ruff: noqa: PLC0415 - as in ../cli.py
 
@@ -90,14 +90,14 @@ def _stored(place: StorePlace, jobs: Sequence[Judged]) -> dict[str, Any]:
 
 
 class WithJobs(click.Command):
-    """The command `import`: it takes another monitor's file, or after the word apscheduler, jobs."""
+    """`import` takes another monitor's file or, after the word apscheduler, jobs."""
 
     commands: ClassVar[Mapping[str, click.Command]] = {"apscheduler": import_jobs}
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Pass the arguments after that word to its command."""
+        """Pass later arguments to that word's command."""
         if args and (command := self.commands.get(args[0])) is not None:
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)

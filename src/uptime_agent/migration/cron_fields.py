@@ -1,7 +1,7 @@
-"""The fields of a CronTrigger as our cron expression. Only days differ.
+"""The fields of a CronTrigger as our cron expression.
 
-APScheduler counts weekdays from Monday = 0, and day and weekday must both match. Here 0 is Sunday, and either is enough
-unless one begins with a star.
+In APScheduler Monday is 0, and day and weekday must both match. Here Sunday is 0, and either is enough unless one
+begins with a star.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ _POSITION: Final = re.compile(r"(1st|2nd|3rd|4th|5th|last) +([a-z]{3})")
 _STEPS: Final = re.compile(r"(\*|[0-6])(?:-([0-6]))?(?:/([0-9]+))?")
 _RANGE: Final = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?")
 _WEEKS: Final = {"1-7": 1, "8-14": 2, "15-21": 3, "22-28": 4}
-"""Days that contain each weekday once."""
+"""Each weekday is once in them."""
 
 
 def expression_of(fields: Mapping[str, str], jitter: int = 0) -> str:
-    """Write the expression. `jitter` seconds become a range, from which the job's id takes one.
-
-    Raises NotCarried if there is no counterpart.
-    """
+    """Write the expression. `jitter`: seconds. Raises NotCarried."""
     if fields["week"] != "*":
         raise NotCarried(
             f"week={fields['week']}: there is no field for the week of the year; name the days, or use Calendar"

@@ -1,7 +1,4 @@
-"""All jobs are judged before any is stored, in a memory scheduler whose clock stands still.
-
-So `Scheduler.add` itself refuses them and writes the rows, and nothing runs.
-"""
+"""All jobs are judged before any is stored: `Scheduler.add` refuses them, in memory, while the clock stands still."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ Tasks = Mapping[str, Callable[..., Any]]
 
 @frozen(kw_only=True)
 class Judged:
-    """A job's `row`, with a `state` if its next run is known, and `remarks`: small differences. Or `why` it is refused."""
+    """A job's `row`, and its `state` if the next run is known. Or `why` it is refused."""
 
     id: str
     row: StoredJob | None = None
@@ -41,9 +38,7 @@ class Judged:
 
 
 async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> list[Judged]:
-    """Judge jobs, in order, at `imported.ended`: equal jobs alike. `tasks`: chosen names; other functions are
-    "module.name".
-    """
+    """Judge jobs at `imported.ended`: equal jobs alike. `tasks`: chosen names of functions."""
     store = MemoryStore()
     scheduler = Scheduler(store=store, clock=ManualClock(imported.ended), audit=None)
     for name, func in tasks.items():
@@ -62,7 +57,7 @@ async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> li
 
 
 def _added(scheduler: Scheduler, job: OldJob, imported: Imported, tasks: Tasks) -> Judged:
-    """Raises why it cannot be carried over."""
+    """Raises why it is refused."""
     if job.why is not None:
         raise NotCarried(job.why)
     schedule = schedule_of(job.trigger, imported, is_kept=job.is_kept)
@@ -94,7 +89,7 @@ def _refuse_what_is_over(schedule: Schedule, now: datetime) -> None:
 
 
 def _task_of(scheduler: Scheduler, job: OldJob, tasks: Tasks) -> str:
-    """Name the function. Raises NotCarried, or InvalidJob for an impossible name."""
+    """Raises NotCarried, or InvalidJob for an impossible name."""
     chosen = next((name for name, func in tasks.items() if func == job.func), None)
     if chosen is not None:
         return chosen
@@ -114,7 +109,7 @@ def _name_of(job: OldJob) -> str | None:
 
 
 def _state(job: OldJob, schedule: Schedule) -> StoredState | None:
-    """When the job runs next; None: its schedule says."""
+    """None: the schedule says when it runs."""
     if job.next_run is None:
         return None
     at = job.next_run.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""The jobs of an APScheduler 3, stored and pending, as plain values."""
+"""Jobs of an APScheduler 3 as plain values."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _RANDOM_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Unread(Exception):
-    """The object is no scheduler of APScheduler 3."""
+    """This is no scheduler of APScheduler 3."""
 
 
 @frozen(kw_only=True)
 class OldJob:
-    """A job in APScheduler. `reference`: its function as "module:name". `next_run`: None: as its trigger says.
+    """`reference`: the function as "module:name". `next_run` None: as the trigger says.
 
-    `is_kept`: its job store outlives the process. `is_random`: its id differs in each process. `why`: it is unreadable;
-    then only `id` counts.
+    `is_kept`: in a job store that outlives the process. `is_random`: its id differs in each process. `why`: it is
+    unreadable; then only `id` counts.
     """
 
     id: str
@@ -46,7 +46,7 @@ class OldJob:
 
 
 def read_jobs(scheduler: object) -> list[OldJob]:
-    """Read a scheduler's jobs; pause it if it runs. Its job stores do not change. Raises Unread."""
+    """Read a scheduler's jobs. A started one is paused. Its job stores do not change. Raises Unread."""
     if not isinstance(scheduler, BaseScheduler):
         msg = f"it is {scheduler!r:.100}, no scheduler of APScheduler 3"
         raise Unread(msg)
@@ -66,7 +66,7 @@ def read_jobs(scheduler: object) -> list[OldJob]:
 
 
 def _stored(scheduler: Any, alias: str, store: Any) -> Iterator[OldJob]:
-    """A broken job, which APScheduler would delete, is told and stays."""
+    """APScheduler would delete a broken job: it is told and stays."""
     if hasattr(store, "_reconstitute_job"):
         store._reconstitute_job = _restoring(store._reconstitute_job)  # noqa: SLF001 - the only place to stop it
     is_closed = scheduler.state == STATE_STOPPED
@@ -127,7 +127,7 @@ _NOT_SAID: Final = object()
 
 
 def _with_lasting_ids(jobs: Iterator[OldJob] | Any) -> list[OldJob]:
-    """Name jobs with random ids after their functions: a second import must find them."""
+    """Name random ids after functions: a second import must find the jobs."""
     named: list[OldJob] = []
     taken = {each.id for each in jobs if not each.is_random}
     for job in jobs:

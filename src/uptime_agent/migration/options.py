@@ -1,4 +1,4 @@
-"""Options of APScheduler for late and overlapping starts, as options of `Scheduler.add`."""
+"""Options of APScheduler as options of `Scheduler.add`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .old_job import OldJob
 from .refusal import NotCarried
 
 _SHORTEST_DAY: Final = 82_800.0
-"""Seconds: a day that is an hour short, as clocks go forward."""
+"""Seconds, when clocks go forward."""
 
 _MINUTE: Final = 60.0
 _WITHOUT_SECONDS: Final = 5
-"""Fields of a cron expression."""
+"""Fields of an expression."""
 
 
 def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:
-    """Translate options that differ from our defaults. Raises NotCarried."""
+    """Translate options. Raises NotCarried."""
     found = _late(job, schedule)
     if job.max_instances > 1:
         found |= {"overlap": Overlap.ALLOW, "max_running": job.max_instances}
@@ -28,7 +28,7 @@ def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:
 
 
 def _late(job: OldJob, schedule: Schedule) -> dict[str, Any]:
-    """Which late starts run. Without coalescing APScheduler runs each within the grace."""
+    """Without coalescing APScheduler runs each start within the grace."""
     grace = job.grace
     if grace is None:
         return {} if job.coalesce else {"missed": Missed.ALL}
@@ -45,7 +45,7 @@ def _late(job: OldJob, schedule: Schedule) -> dict[str, Any]:
 
 
 def _spacing(schedule: Schedule) -> float:
-    """The least seconds between two starts."""
+    """Seconds between two starts, at least."""
     match schedule:
         case Every():
             return (schedule.interval - schedule.jitter).total_seconds()
@@ -61,7 +61,7 @@ def _spacing(schedule: Schedule) -> float:
 
 
 def _spacing_together(parts: Any) -> float:
-    """Whole minutes of several schedules are at least a minute apart, or one start."""
+    """Starts on whole minutes are a minute apart, or one start."""
     if len(parts) == 1 and parts[0] is not None:
         return _spacing(parts[0])
     return min((_spacing(each) if isinstance(each, Cron) else 0.0 for each in parts), default=0.0)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class NotCarried(Exception):
-    """A job, or a part of it, has no counterpart. Says what to do by hand."""
+    """A job has no counterpart here. Says what to do by hand."""

@@ -16,7 +16,7 @@ Became = Literal["new", "changed", "unchanged"]
 
 
 def stored(store: Store, jobs: Sequence[Judged], now_us: int) -> dict[str, Became]:
-    """Store the jobs' rows, and say what each changed. Opens and closes the store. Raises StoreError.
+    """Store rows, and say what changed. Opens and closes the store. Raises StoreError.
 
     An existing job keeps its pause, counts and next start.
     """

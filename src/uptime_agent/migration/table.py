@@ -1,4 +1,4 @@
-"""A table of jobs and their results."""
+"""A table of jobs and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEAD: Final = ("job", "", "runs", "schedule", "options")
 
 
 def table(jobs: Sequence[Judged], became: Mapping[str, str]) -> Iterator[str]:
-    """Write the lines. `became`: what each changed in the store."""
+    """Write lines. `became`: what changed."""
     rows = [_HEAD, *(_cells(each, became) for each in jobs)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     for row, job in zip(rows, [None, *jobs], strict=True):

@@ -1,4 +1,4 @@
-"""Triggers of APScheduler as our schedules: the same starts, or a refusal with advice."""
+"""Triggers of APScheduler as our schedules: the same starts, or a refusal."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _IN_EVERY_MONTH: Final = 28
 
 @define
 class Imported:
-    """Instants before and after the program's import, and `remarks`: small differences.
+    """The instants around the program's import, and `remarks`: small differences.
 
-    An interval without a start_date counts from an instant between them, in each process another.
+    An interval without a start_date counts from an instant between them.
     """
 
     began: datetime
@@ -40,7 +40,7 @@ class Imported:
 
 
 def schedule_of(trigger: Any, imported: Imported, *, is_kept: bool = False) -> Schedule:
-    """Translate a trigger. `is_kept`: of a job store, and older. Raises NotCarried, ScheduleError."""
+    """Translate a trigger. `is_kept`: by a job store, so it is older. Raises NotCarried, ScheduleError."""
     match trigger:
         case IntervalTrigger():
             return _interval(trigger, imported)
@@ -78,7 +78,6 @@ def _interval(trigger: Any, imported: Imported) -> Schedule:
 
 
 def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
-    """Apply a future start_date, and end_date."""
     start = trigger.start_date
     if start is not None and start > imported.ended:
         schedule = schedule.between(start)
@@ -86,7 +85,6 @@ def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
 
 
 def _ended(schedule: Schedule, trigger: Any) -> Schedule:
-    """Inclusive."""
     return schedule if trigger.end_date is None else schedule.between(None, trigger.end_date + _MOMENT)
 
 
@@ -116,12 +114,11 @@ def _time_of(trigger: Any) -> time:
 
 
 def _until(schedule: Schedule, end: date | None, tz: tzinfo) -> Schedule:
-    """That day included."""
     if end is None:
         return schedule
     return schedule.between(None, datetime.combine(end + timedelta(days=1), time(), tz).astimezone(UTC))
 
 
 def _zone(tz: Any) -> str:
-    """Of zoneinfo or pytz. Another zone's text may be no zone."""
+    """Zones besides zoneinfo's and pytz's may have no name."""
     return str(getattr(tz, "key", None) or getattr(tz, "zone", None) or tz)

@@ -1,4 +1,4 @@
-"""The contract of checks: what a check is, gets and finds. New kinds of check start here."""
+"""The contract of checks: what a check is, gets and finds."""
 
 from __future__ import annotations
 

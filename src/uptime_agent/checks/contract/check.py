@@ -1,4 +1,4 @@
-"""Checks and their kinds: the interface for new kinds."""
+"""The interface for new kinds of check."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from .stopwatch import Stopwatch
 
 @frozen
 class Attempt:
-    """One address to check; "" for a kind that is not resolved.
+    """One address to check; "" if it was not looked up.
 
-    Measure with `watch`, and complete its phase "connect" once the address has answered. `connect_within`: seconds for
-    connecting, as another address may follow. `is_last`: no address follows, and these are all the seconds left. No
-    other timeout is needed: the caller cancels. `before`: the detail of the target's last result, also from an earlier
-    process.
+    Complete the phase "connect" of `watch` once the address has answered. `connect_within`: seconds for connecting, as
+    another address may follow, unless `is_last`: then for everything. No other timeout is needed: the caller cancels.
+    `before`: the detail of the target's last result, also from an earlier process.
     """
 
     address: str
@@ -33,7 +32,7 @@ class Attempt:
 
 
 class Check(Protocol):
-    """A way to ask one address of a target whether it is well. Frozen: many runs use it at a time."""
+    """Asks one address of a target whether it is well. Frozen: many runs use it at a time."""
 
     @property
     def url(self) -> Url:
@@ -41,13 +40,13 @@ class Check(Protocol):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts never to show or log."""
+        """Texts never shown or logged."""
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
         """Ask the address. Leave nothing open, even when cancelled.
 
-        Raises OSError from the network, CheckFailed if the answer makes no sense. Any other error counts as a defect of
-        the check.
+        Raises OSError from the network, CheckFailed if the answer makes no sense. Other errors count as defects of the
+        check.
         """
 
 
@@ -55,9 +54,8 @@ class Check(Protocol):
 class Hop:
     """Another check to make instead, in the time that is left.
 
-    Its host is looked up, and that host's limits are awaited. Only an address that it `permits` is dialled; `refusal`
-    is the error for others. `is_redirect`: the target itself sent us, so trouble there is the target's. Otherwise the
-    host is a third party, and its trouble leaves the target unknown.
+    Its host is looked up, and that host's limits are awaited. Only addresses that it `permits` are dialled.
+    `is_redirect`: the target sent us, and answers for trouble there. A third party's trouble leaves the target unknown.
     """
 
     check: Check
@@ -67,7 +65,7 @@ class Hop:
 
 
 class Clash(Exception):
-    """Options of a check conflict with each other or its URL. The text says what to do about `key`."""
+    """Options conflict with each other or the URL. The text says what to do about `key`."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(f"{key}: {text}")
@@ -76,17 +74,16 @@ class Clash(Exception):
 
 @frozen
 class Kind:
-    """A type of check. Its `name` is also that of its limit.
+    """A type of check, and its limit of the same name.
 
     - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must not name one.
     - `make(url=..., **options)`: makes a check. Raises Clash.
-    - `options`: its own keys in the configuration.
     - `is_resolved`: its host is looked up, its limit awaited, its addresses asked one by one. If not, it gets one attempt,
-      at the address "", and dials nothing itself, but may return a Hop.
-    - `least_interval`: seconds. The shortest interval of a check, and at least the default.
+      at the address "". It dials nothing itself, but may return a Hop.
+    - `least_interval`: seconds. The shortest interval, and at least the default.
     - `meaning`: when such a check is up, a sentence of docs/configuration.md.
 
-    A check whose `redirects` is above 0 may return a Hop. Raises ValueError if the values are ambiguous or unusable.
+    A check whose `redirects` is above 0 may return a Hop. Raises ValueError if a value is ambiguous or unusable.
     """
 
     name: str
@@ -109,13 +106,12 @@ class Kind:
 
 
 NO_PORT: Final = 0
-"""Stands for: URLs of this scheme have no port."""
+"""For schemes whose URLs have no port."""
 
 _WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,40}")
 _HIGHEST_PORT: Final = 65535
 _TAKEN: Final = frozenset({"total", "host"})
-"""Names of other limits."""
 
 
 def _is_word(value: object) -> bool:

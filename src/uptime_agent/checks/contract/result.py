@@ -9,28 +9,25 @@ from typing import Final
 from attrs import field, frozen
 
 MOST_ATTEMPTS: Final = 10
-"""In one run of a check."""
+"""Attempts in one run."""
 
 Detail = Mapping[str, str | int | float]
 
 
 class Status(enum.Enum):
-    """A target's status, as far as we can tell."""
+    """A target's status."""
 
     UP = "up"
     DEGRADED = "degraded"
     """It answers slowly, or not at every address."""
     DOWN = "down"
     UNKNOWN = "unknown"
-    """The trouble is ours: no network, no file descriptors, a defect of the check."""
+    """The trouble is ours: no network, no file descriptors, a defect."""
 
 
 @frozen(kw_only=True)
 class Finding:
-    """An answer, judged. `detail`: for people and JSON, such as a status code or a size.
-
-    `handed_on`: texts for the next step, by name, never shown.
-    """
+    """An answer, judged. `detail`: for people and JSON. `handed_on`: texts for the next step, never shown."""
 
     status: Status = Status.UP
     error: str | None = None
@@ -40,10 +37,9 @@ class Finding:
 
 @frozen(kw_only=True)
 class CheckResult:
-    """One check of one address.
+    """One check of one address. Seconds: `latency`, from the lookup to the end; `phases`, of each completed part.
 
-    `latency`: seconds from the name's lookup to the end; `phases`: seconds of each completed part. `attempt`: from 1;
-    earlier attempts found the target down.
+    `attempt`: from 1; earlier attempts found the target down.
     """
 
     status: Status

@@ -9,10 +9,9 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """Measures phases in seconds, from its making. `before`: phases measured earlier, such as a shared lookup.
+    """Measures phases in seconds. `before`: phases of an earlier stopwatch, such as a shared lookup.
 
-    `phases`: all completed ones; `completed`: names of the ones measured here. `phase`: the present one, which tells
-    where a timeout struck.
+    `completed`: names of phases measured here. `phase`: the present one, where a timeout strikes.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:
@@ -21,9 +20,9 @@ class Stopwatch:
         self.completed: set[str] = set()
         self.phase: str | None = None
         self.heard: str | None = None
-        """The part of an answer so far, in words."""
+        """The answer so far, in words."""
         self.doubt: str | None = None
-        """Why we may have missed an answer, in words."""
+        """Why we may have missed an answer."""
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
 
@@ -38,7 +37,7 @@ class Stopwatch:
         self._phase_began = self.clock.monotonic()
 
     def end(self) -> None:
-        """Complete the present phase. A repeated phase, after a redirect, adds up."""
+        """Complete the present phase. Repeated phases add up."""
         assert self.phase is not None
         seconds = self.clock.monotonic() - self._phase_began
         self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
@@ -52,7 +51,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, phase: str) -> Iterator[None]:
-        """Measure the body as a phase, incomplete if the body raises."""
+        """Measure the body. The phase stays incomplete if it raises."""
         self.begin(phase)
         yield
         self.end()

@@ -14,7 +14,6 @@ _REFUSED: Final = {
     21: "is of an authority that is not trusted here",
     23: "has been revoked",
 }
-"""By OpenSSL's error number."""
 
 _FAILED: Final = {
     "WRONG_VERSION_NUMBER": "it does not speak TLS there",
@@ -36,7 +35,7 @@ _PREFIXES: Final = ("SSLV3_ALERT_", "TLSV1_ALERT_", "TLSV13_ALERT_", "TLSV1_")
 
 
 def refused(error: ssl.SSLCertVerificationError) -> str:
-    """Why a certificate is refused: the words after "certificate of X"."""
+    """Why a certificate is refused."""
     words = _REFUSED.get(error.verify_code)
     if words is not None:
         return words

@@ -1,4 +1,4 @@
-"""Whose trouble an error is: the target's, which is then down, or ours, which leaves it unknown."""
+"""Whose trouble an error is: the target's, which is down, or ours, which leaves it unknown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tls_words import handshake, refused
 
 
 class CheckFailed(Exception):
-    """No proper answer. The text says what came; the cause may say why."""
+    """No proper answer. The text says what came instead."""
 
 
 class NotInTime(CheckFailed):
@@ -25,7 +25,7 @@ class NotInTime(CheckFailed):
 
 @frozen
 class Trouble:
-    """An error, judged and put into words."""
+    """A judged error, in words."""
 
     status: Status
     text: str
@@ -57,7 +57,7 @@ _THEIRS: Final = {
 
 
 def judge(error: BaseException, peer: str) -> Trouble | None:
-    """Judge an error on the way to `peer`. None: no network trouble."""
+    """Judge an error. None: no network trouble."""
     failed: Trouble | None = None
     for each in _chain(error):
         match each:
@@ -94,7 +94,7 @@ def _of_tls(error: ssl.SSLError, peer: str) -> Trouble | None:
 
 
 def out_of_descriptors() -> bool:
-    """Whether this process can open no more files. Name lookups then fail without a reason."""
+    """Whether this process can open nothing more. Lookups then fail without a reason."""
     try:
         os.close(os.dup(2))
     except OSError as exc:

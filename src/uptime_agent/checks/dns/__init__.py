@@ -1,7 +1,4 @@
-"""Checks of dns:// targets: a name server answers a question as expected.
-
-They ask only the server that the URL names, over UDP and, if truncated, over TCP.
-"""
+"""Checks of dns:// targets. They ask only the server of the URL, over UDP and, if truncated, over TCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DNS: a name server answers a question as expected."""
+"""DNS: a name server answers as expected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_BYTES: Final = 64 * 1024
 MOST_ANSWERS: Final = 100
 _SHOWN: Final = 200
 _LENGTH: Final = 2
-"""Bytes before a message over TCP with its length."""
+"""Bytes before a message over TCP."""
 
 _MISSING: Final = 'dnspython is not installed, which dns checks need: pip install "timerqueue[agent]"'
 
@@ -52,7 +52,7 @@ class Transport(enum.Enum):
 
 @frozen(kw_only=True)
 class DnsCheck:
-    """Asks the URL's server for records of the name in its path."""
+    """Asks the URL's server for records of the name in the path."""
 
     url: Url
     record: str | None = None
@@ -174,7 +174,7 @@ class DnsCheck:
 
 
 async def _message(stream: ByteStream) -> bytes:
-    """Read one message. Raises CheckFailed if it breaks off."""
+    """Raises CheckFailed if the message breaks off."""
     received, wanted = b"", _LENGTH
     while len(received) < wanted:
         try:

@@ -1,8 +1,7 @@
 """Messages of the DNS: a question, an answer, and its records.
 
-Names in a message may refer to others, so a small message may take long to read: 1.5 ms for each. So before dnspython
-reads an answer, its records are counted, and types that no question asked for are refused. More than a few records are
-read in a thread.
+Compressed names make a small message slow to read: 1.5 ms for each name. So before dnspython reads an answer, its
+records are counted, and unrequested types refused. A thread reads more than a few records.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ..contract import CheckFailed
 from .records import RECORDS
 
 LARGEST_DATAGRAM: Final = 1232
-"""Bytes of a datagram from a server: no network splits fewer."""
+"""Bytes: no network splits fewer."""
 
 MOST_RECORDS: Final = 200
 AT_ONCE: Final = 10
@@ -42,14 +41,13 @@ _QR: Final = 0x8000
 _FIXED: Final = struct.Struct("!HHIH")
 _POINTER: Final = 0xC0
 _BESIDE: Final = ("DNAME", "NSEC", "NSEC3", "OPT", "RRSIG")
-"""Types that accompany the requested ones."""
 _KNOWN: Final = frozenset(int(dns.rdatatype.from_text(each)) for each in (*RECORDS, *_BESIDE))
 _TEXTS: Final = frozenset({"TXT", "SPF"})
 
 
 @frozen
 class Answers:
-    """An answer's content. `records`: as in zone files, by canonical form; `ttl`: the least, in seconds."""
+    """`records`: as in zone files, by canonical form; `ttl`: the least, in seconds."""
 
     rcode: str = "NOERROR"
     records: Mapping[bytes, str] = field(factory=dict)
@@ -58,12 +56,12 @@ class Answers:
 
     @property
     def texts(self) -> list[str]:
-        """The records, sorted: the server's order does not matter."""
+        """Records, sorted: the server's order does not matter."""
         return sorted(self.records.values())
 
 
 def question(name: str, record: str) -> dns.message.QueryMessage:
-    """Ask for records of a type at a name. Raises ValueError with what was expected."""
+    """Ask for a type of record. Raises ValueError with what was expected."""
     query = dns.message.make_query(_name(name, record), record, use_edns=0, payload=LARGEST_DATAGRAM)
     query.flags |= dns.flags.AD  # "say whether you have verified it", without the signatures themselves
     return query
@@ -81,7 +79,7 @@ def _name(name: str, record: str) -> dns.name.Name:
 
 
 def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
-    """Whether a message claims to answer that question. It may be late or forged."""
+    """Whether a message claims to answer. It may be late or forged."""
     if len(data) < _HEADER.size:
         return False
     number, flags, *_ = _HEADER.unpack_from(data)
@@ -102,7 +100,7 @@ async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
 
 
 def _look_through(data: bytes, questions: int, records: int) -> None:
-    """Raise CheckFailed if a record has an unexpected type or breaks off. Follows no name."""
+    """Raise CheckFailed for an unexpected type or a broken record. Follows no name."""
     at = _HEADER.size
     try:
         for _ in range(questions):
@@ -148,7 +146,7 @@ def _answers(response: dns.message.Message) -> Answers:
 
 @lru_cache(maxsize=10_000)
 def canonical(record: str, text: str) -> bytes:
-    """A record's canonical form: equal if two mean the same. Raises ValueError with what was expected."""
+    """A form that is equal if two records mean the same. Raises ValueError."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:
@@ -159,7 +157,6 @@ def canonical(record: str, text: str) -> bytes:
 
 
 def _canonical(record: dns.rdata.Rdata) -> bytes:
-    """The joined parts of a text, or the form for signatures, with names in small letters."""
     strings = getattr(record, "strings", None)
     return record.to_digestable(dns.name.root) if strings is None else b"".join(strings)
 

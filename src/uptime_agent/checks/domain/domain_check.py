@@ -28,7 +28,7 @@ LEAST_INTERVAL: Final = 6 * 3600.0
 """Seconds. Registries refuse frequent clients."""
 
 KEPT: Final = LEAST_INTERVAL - 600.0
-"""Seconds an answer is kept. Checks every six hours may begin some minutes late."""
+"""Seconds. Checks every six hours may begin some minutes late."""
 
 DAY: Final = 86_400.0
 BOOTSTRAP: Final = "https://data.iana.org/rdap/dns.json"
@@ -38,14 +38,14 @@ _OK, _NOT_FOUND, _TOO_OFTEN = 200, 404, 429
 _LEADS_ON: Final = frozenset({301, 302, 303, 307, 308})
 
 _known: dict[str, tuple[float, dict[str, str]]] = {}
-"""Lists of registries by URL, with the time of reading. Many checks share one, and it changes every few weeks."""
+"""Lists of registries by URL, with the time of reading: many checks share one."""
 
 
 @frozen(kw_only=True)
 class DomainCheck:
     """Down if not registered, degraded `expires_within` seconds before the end, down from `down_within` seconds.
 
-    `server`: the base URL of the registry's RDAP; without it, the list at `bootstrap` names one.
+    `server`: the registry's RDAP; by default the list at `bootstrap` names it.
     """
 
     url: Url
@@ -99,7 +99,7 @@ class DomainCheck:
         return self._asking(base, is_ours=False)
 
     def _asking(self, base: str, *, is_ours: bool) -> Hop:
-        """Go to a registry: at any address if the configuration names it, else within the rules of redirects."""
+        """A registry of the configuration may be at any address, others within the rules of redirects."""
         found = _Question(url=question(base, self.url.host), domain=self, is_list=False)
         if is_ours:
             return Hop(found, _anywhere, str, is_redirect=False)
@@ -144,8 +144,6 @@ class DomainCheck:
 
 @frozen(kw_only=True)
 class _Question:
-    """A question at a URL: for the list of registries, or for the domain."""
-
     url: Url
     domain: DomainCheck
     is_list: bool
@@ -157,7 +155,7 @@ class _Question:
         return self.domain.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Ask. A senseless answer is the server's trouble: the domain's status is unknown."""
+        """If the answer makes no sense, the domain's status is unknown."""
         domain, now = self.domain, at.watch.clock.wall()
         context = certificates.context(domain.ca_file)
         document = await fetch(at, self.url, _ACCEPT, LONGEST_LIST if self.is_list else LONGEST_ANSWER, context)

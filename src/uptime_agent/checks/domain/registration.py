@@ -1,4 +1,4 @@
-"""Answers of registries in RDAP (RFC 9083 and 9224). Pure; the texts come from outside."""
+"""Answers of registries in RDAP (RFC 9083 and 9224). Their texts may be anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..contract import CheckFailed
 
 SCHEMES: Final[Mapping[str, int | None]] = {"https": 443, "http": 80}
 LONGEST_LIST: Final = 1024 * 1024
-"""Bytes of the list of registries."""
+"""Bytes."""
 
 LONGEST_ANSWER: Final = 256 * 1024
 YEAR_10000: Final = 253_402_300_800.0
@@ -25,7 +25,7 @@ _UNREADABLE: Final = (ValueError, TypeError, AttributeError, RecursionError)
 
 @frozen
 class Registration:
-    """`expires`: UTC seconds since 1970. `ending`: how it is ending, if it is."""
+    """When it `expires`, in UTC seconds, and how it is `ending`."""
 
     expires: float
     ending: str | None
@@ -42,7 +42,6 @@ def registries(content: bytes) -> dict[str, str]:
 
 
 def _preferred(bases: Any) -> str | None:
-    """A registry's base URL, with TLS if offered."""
     texts = [each for each in bases if isinstance(each, str)]
     return min(texts, key=lambda each: not each.lower().startswith("https://"), default=None)
 
@@ -54,7 +53,7 @@ def registry_of(domain: str, known: Mapping[str, str]) -> str | None:
 
 
 def question(base: str, domain: str) -> Url:
-    """The URL that asks for a domain. Raises CheckFailed if the base is invalid."""
+    """The URL of a question. Raises CheckFailed if the base is invalid."""
     try:
         return parse_url(f"{base.rstrip('/')}/domain/{domain}", SCHEMES)
     except ValueError as exc:
@@ -62,7 +61,7 @@ def question(base: str, domain: str) -> Url:
 
 
 def registration(content: bytes, domain: str) -> Registration | None:
-    """Read an answer about a domain. None: it tells no end. Raises CheckFailed if it makes no sense."""
+    """Read an answer. None: it tells no end. Raises CheckFailed if it makes no sense."""
     try:
         found = json.loads(content)
         name = str(found["ldhName"]).lower().rstrip(".")

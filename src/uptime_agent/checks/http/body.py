@@ -1,4 +1,4 @@
-"""The body of a request: a text of the configuration, a file, or an environment variable."""
+"""The body of a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...text import secrets_in, sounds_secret
 from ...toml import VARIABLE, Unfit, Unset, content_of
 
 MOST_SENT: Final = 1024 * 1024
-"""Bytes of a body."""
+"""Bytes."""
 
 _LONGEST_SECRET: Final = 8_000
 _EXPECTED: Final = 'text, { file = "PATH" } or { env = "NAME" }'
@@ -22,14 +22,14 @@ _EXPECTED: Final = 'text, { file = "PATH" } or { env = "NAME" }'
 
 @frozen
 class Body:
-    """A body as it is sent. `secrets`: texts in it never to show."""
+    """A body as it is sent. `secrets`: texts in it never shown."""
 
     content: bytes = field(repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def request_body(value: Any) -> Body:
-    """Read a body. A whole file or variable is a secret."""
+    """Read a body. A whole file or variable is secret."""
     match value:
         case str():
             written = VARIABLE.search(value)

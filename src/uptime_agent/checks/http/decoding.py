@@ -1,4 +1,4 @@
-"""Decompression of a body, up to a size: a few bytes may stand for gigabytes."""
+"""Decompression, up to a size: a few bytes may stand for gigabytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Inflated:
 
 
 def decoder(encoding: str, most: int) -> Plain | Inflated | None:
-    """The decoder of an encoding; None: unsupported."""
+    """Make a decoder; None: unsupported."""
     if encoding in _PLAIN:
         return Plain(most)
     return Inflated(most, encoding) if encoding in (*_GZIP, "deflate") else None

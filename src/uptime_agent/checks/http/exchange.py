@@ -1,7 +1,7 @@
-"""One HTTP request and its response over a stream, with h11; phases, bounds and words are ours.
+"""One HTTP request and its response, with h11; phases, bounds and words are ours.
 
-Some patterns of h11 take quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So a header
-is looked through before h11 gets it, in slices.
+Some patterns of h11 take quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So h11 gets
+a header in slices that were looked through.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..contract import CheckFailed, Stopwatch
 from ..net import Budget
 
 MOST_HEAD: Final = 32 * 1024
-"""Bytes of a header, interim responses before it included."""
+"""Bytes of a header, interim responses included."""
 
 MOST_LINES: Final = 300
 SLICE: Final = 2048
@@ -38,7 +38,7 @@ Head = h11.Response | h11.InformationalResponse
 
 
 class Exchange:
-    """One request and its response. `watch` measures "send", "first_byte" and, until `end`, "receive"."""
+    """One request and response. `watch` measures "send", "first_byte" and, until `end`, "receive"."""
 
     def __init__(self, stream: ByteStream, watch: Stopwatch, budget: Budget) -> None:
         self._stream = stream
@@ -51,7 +51,7 @@ class Exchange:
         self._fed = 0
         self._body = 0
         self._length: int | None = None
-        """Bytes of the body. None: its end shows in the stream."""
+        """Bytes; None: its end shows in the stream."""
         self._has_ended = False
 
     async def send(self, request: h11.Request, body: bytes = b"") -> None:
@@ -64,7 +64,7 @@ class Exchange:
         self._watch.begin("first_byte")
 
     async def head(self) -> Head:
-        """Read the response's head; skip interim responses such as 100 and 103. Raises CheckFailed if it is invalid."""
+        """Read the head; skip interim responses such as 100 and 103. Raises CheckFailed if it is invalid."""
         await self._feed()  # h11 need not be asked what it makes of nothing
         while True:
             event = await self._next()
@@ -76,7 +76,7 @@ class Exchange:
                 return event
 
     async def part(self, most: int) -> bytes:
-        """Read the next part of the body, up to `most` bytes in all. Empty: that was all."""
+        """Read the body's next part, up to `most` bytes in all. Empty: that was all."""
         is_whole = self._body >= most or self._body == self._length
         if is_whole or not isinstance(self._head, h11.Response):
             return b""
@@ -103,7 +103,7 @@ class Exchange:
             await self._feed()
 
     async def _count(self) -> None:
-        """Count a step of h11. Pieces over TLS may be tiny, and all there already."""
+        """Pieces over TLS may be tiny, and all there already."""
         self._budget.event()
         if not self._budget.events % TURN:
             await checkpoint()
@@ -129,7 +129,6 @@ class Exchange:
         return data
 
     def _has_no_lines(self) -> bool:
-        """Whether the rest of the response has no lines."""
         return self._head is not None and (self._length is not None or not _is_chunked(self._head))
 
     def _words(self, error: h11.RemoteProtocolError) -> str:
@@ -150,7 +149,6 @@ def _is_chunked(head: Head) -> bool:
 
 
 def _length_of(head: Head) -> int | None:
-    """The body's length. None: unknown, or chunks count."""
     if _is_chunked(head):
         return None
     return next((int(value) for name, value in head.headers if name == b"content-length"), None)

@@ -1,4 +1,4 @@
-"""Expectations of a response: of its status, its header, its body."""
+"""Expectations of a response."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import Codes, describe, field_name
 from .patterns import MOST_SEARCHED, Pattern
 
 MOST_JSON: Final = 1024 * 1024
-"""Bytes of JSON. Reading more would delay other checks."""
+"""Bytes. Reading more would delay other checks."""
 
 _SHOWN: Final = 100
 
@@ -27,12 +27,12 @@ _AS_EXPECTED: Final[Verdict] = (Status.UP, None)
 
 @frozen
 class Wildcards:
-    """A text for a whole value, in which `*` stands for any text."""
+    """A whole value, in which `*` stands for any text."""
 
     text: str
 
     def fits(self, value: str) -> bool:
-        """Whether a value matches, in one pass."""
+        """Compare in one pass."""
         first, *others = self.text.split("*")
         if not others:
             return value == first
@@ -51,7 +51,7 @@ class Wildcards:
 
 @frozen(kw_only=True)
 class Expectations:
-    """All expectations of a response. `headers`: by name in small letters; None: must be absent."""
+    """Expectations of a response. `headers`: by name in small letters; None: must be absent."""
 
     status: Codes = ((200, 399),)
     headers: Mapping[str, Wildcards | None] = field(factory=dict)
@@ -66,7 +66,7 @@ class Expectations:
         return bool(self.contains or self.not_contains or self.json or self.regex)
 
     async def verdict(self, head: Head, body: ReadBody | None, encoding: str) -> Verdict:
-        """Judge a response. `body`: None if its encoding is unsupported."""
+        """Judge. `body` None: its encoding is unsupported."""
         error = self._of_head(head)
         if error is not None:
             return Status.DOWN, error
@@ -121,7 +121,7 @@ def _of_field(name: str, wanted: Wildcards | None, head: Head) -> str | None:
 
 
 def header_expectations(value: Any) -> dict[str, Wildcards | None]:
-    """Read expected fields: by name a text with `*`, or false."""
+    """Read by name a text with `*`, or false."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Content-Type = "text/html*" }', value)
     return {field_name(name).lower(): _expected_field(name, each) for name, each in value.items()}

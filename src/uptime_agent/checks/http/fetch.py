@@ -1,4 +1,4 @@
-"""A document over HTTP, for checks that ask a third party."""
+"""A document over HTTP, from a third party."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..net import Budget, dialled
 from .exchange import Exchange
 
 OVERHEAD: Final = 128 * 1024
-"""Bytes besides the body: header, handshake, chunks."""
+"""Bytes of header, handshake, chunks."""
 
 
 @frozen
@@ -27,7 +27,7 @@ class Document:
 
 
 async def fetch(at: Attempt, url: Url, accept: str, most: int, tls: ssl.SSLContext) -> Document:
-    """Get a document of up to `most` bytes. Raises OSError, and CheckFailed, also if it is longer."""
+    """Get a document. Raises OSError, and CheckFailed, also if it exceeds `most` bytes."""
     budget, host = Budget(OVERHEAD + 2 * most), url.seen_by_servers
     context = tls if url.scheme == "https" else None
     async with dialled(at, url.port, budget, tls=context, host=host.host) as stream:

@@ -1,7 +1,6 @@
-"""Texts that one request hands on to the next: taken out of a response, put into a request.
+"""Texts that one request hands on to the next, in place of `{name}`.
 
-`{name}` stands for the text of that name. The text comes from a server, so it is escaped for its place, and refused
-where no escape helps.
+They come from a server, so they are escaped for their place, and refused where no escape helps.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .json_path import JsonPath, NoJson, NotThere, parse_json, shown
 from .patterns import Pattern
 
 LONGEST: Final = 8_000
-"""Characters of a text."""
+"""Characters."""
 
 PLACE: Final = re.compile(r"\{([a-z_][a-z0-9_]{0,40})\}")
 _IN_URL: Final = re.compile(r"%7B([a-z_][a-z0-9_]{0,40})%7D", re.IGNORECASE)
@@ -35,7 +34,7 @@ class Unfit(Exception):
 
 @frozen
 class Take:
-    """A text to take: at a path in JSON, in a header, or a pattern's first group in the body."""
+    """A text at a path in JSON, in a header, or a pattern's first group in the body."""
 
     name: str
     json: JsonPath | None = None
@@ -43,7 +42,7 @@ class Take:
     regex: Pattern | None = None
 
     async def out_of(self, head: Head, content: bytes | bytearray) -> str:
-        """Take the text out. Raises CheckFailed if it is absent."""
+        """Take it. Raises CheckFailed if it is absent."""
         if self.json is not None:
             return self._of_json(content)
         source = content if self.header is None else self._of_header(head)
@@ -82,7 +81,7 @@ def _bounded(name: str, found: str) -> str:
 
 
 def names_in(url: Url, headers: Mapping[str, str]) -> set[str]:
-    """The names that a URL and headers need."""
+    """The names that they need."""
     texts = " ".join(headers.values())
     return {each.lower() for each in _IN_URL.findall(url.target)} | set(PLACE.findall(texts))
 
@@ -99,7 +98,7 @@ def _segment(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_headers(headers: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Fill the values of header fields. Raises Unfit."""
+    """Fill header values. Raises Unfit."""
     return {name: PLACE.sub(lambda found: _in_header(found[1], values), value) for name, value in headers.items()}
 
 
@@ -110,7 +109,7 @@ def _in_header(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_body(body: Body, headers: Mapping[str, str], values: Mapping[str, str]) -> Body:
-    """Fill known texts in, escaped as JSON or as a form if the body is one."""
+    """Fill a body with texts, escaped as JSON or form if it is one."""
     if not values or b"{" not in body.content:
         return body
     try:

@@ -1,4 +1,4 @@
-"""HTTP and HTTPS: one request on a new connection to the given address. Its name is in Host header and SNI."""
+"""HTTP and HTTPS: one request on a new connection. The target's name is in Host header and SNI."""
 
 from __future__ import annotations
 
@@ -30,21 +30,18 @@ MOST_READ: Final = 1024 * 1024
 """Bytes of a body, by default."""
 
 OVERHEAD: Final = 256 * 1024
-"""Bytes besides twice the body: header, handshake, chunks."""
+"""Bytes of header, handshake, chunks."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
-"""Methods that state the length even of an empty body."""
+"""They state the length even of an empty body."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @frozen(kw_only=True)
 class HttpCheck:
-    """Up if the response is as expected.
-
-    `followed` redirects led here, from `origin`, past certificates with that `expiry`.
-    """
+    """Up if the response is as expected. `followed` redirects led here from `origin`."""
 
     url: Url
     method: str = "GET"
@@ -74,7 +71,7 @@ class HttpCheck:
         return found if self.body is None else found | self.body.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Request, and judge the response, or return its redirect."""
+        """Judge the response, or return its redirect."""
         budget = Budget(OVERHEAD + 2 * self.max_body)
         tls = _context(self) if self.url.scheme == "https" else None
         async with dialled(at, self.url.port, budget, tls=tls, host=self.url.seen_by_servers.host) as stream:
@@ -122,11 +119,11 @@ class HttpCheck:
 
     @property
     def needs_texts(self) -> set[str]:
-        """Names of texts that an earlier step must hand on."""
+        """Names of texts from earlier steps."""
         return names_in(self.url, self.headers)
 
     def filled(self, values: Mapping[str, str]) -> HttpCheck:
-        """Fill texts into URL, headers and body. Raises CheckFailed if a text does not fit its place."""
+        """Fill texts in. Raises CheckFailed if one does not fit its place."""
         headers = self.headers
         try:
             return evolve(
@@ -139,11 +136,7 @@ class HttpCheck:
             raise CheckFailed(str(exc)) from None
 
     def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
-        """Make the check of a redirect's target.
-
-        A request that may change something, such as POST, becomes a GET without a body. Another origin gets none of our
-        headers.
-        """
+        """A request that may change something becomes a GET without a body. Another origin gets none of our headers."""
         if self.followed == self.redirects:
             raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
         url, origin, targets = next_url(self.url, location, SCHEMES), self.origin, self.redirect_targets

@@ -1,12 +1,10 @@
-r"""Paths into JSON: a member, an element, and a comparison of the value there. Nothing else.
+r"""Paths into JSON: a member, an element, and a comparison of the value there.
 
     $.status == "ok"        $.queue.length < 100        $.nodes[0]['display name'] != null        $.nodes[-1].id
 
-`$` is the whole document. `.name` and `['name']` lead to a member, `[0]` to an element, `[-1]` to the last. Without a
-comparison any value must be there, also null. A compared value is a number, true, false, null, or a quoted text. `==`
-and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are for two numbers or two texts.
-
-A path leads to one place or to none, in one step for each part: there are no filters, wildcards or functions.
+`$` is the document, `[-1]` the last element. Without a comparison a value must be there, null included. A value is a
+number, true, false, null, or quoted text. `==` and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are
+for two numbers or two texts. No filters, wildcards or functions: a path takes one step for each part.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Any, Final
 from attrs import frozen
 
 LONGEST: Final = 1_000
-"""Characters of a path with its comparison."""
+"""Characters."""
 
 _PART: Final = re.compile(
     r"""
@@ -53,7 +51,7 @@ _OF_ANY_TYPE: Final = ("==", "!=")
 
 
 class NoJson(ValueError):
-    """A text is no JSON; why, as in "its body is ..."."""
+    """Why a text is no JSON, after "its body is"."""
 
 
 class NotThere(LookupError):
@@ -87,7 +85,7 @@ class Comparison:
     value: Scalar
 
     def why_not(self, document: Any) -> str | None:
-        """Say why it fails in a document; None: it holds."""
+        """Say why it fails; None: it holds."""
         try:
             found = self.path.find(document)
         except NotThere:
@@ -118,7 +116,7 @@ Expectation = Comparison | Presence
 
 
 def parse_path(text: str) -> JsonPath:
-    """Read a path without a comparison. Raises ValueError with what was expected."""
+    """Read a path without a comparison. Raises ValueError."""
     found = parse_expectation(text)
     if not isinstance(found, Presence):
         raise ValueError(f"a path without a comparison, such as {found.path}")  # noqa: TRY004 - of a text
@@ -189,7 +187,6 @@ def _step(found: Any, part: str | int) -> Any:
 
 
 def _parts(text: str) -> tuple[tuple[str | int, ...], int]:
-    """Also returns where the path ends."""
     parts: list[str | int] = []
     end = 1
     while found := _PART.match(text, end):
@@ -215,7 +212,6 @@ def _literal(text: str) -> Scalar:
 
 
 def _unquoted(text: str) -> str:
-    """Read a text in quotes of either kind, with JSON's escapes."""
     inner = text[1:-1] if len(text) > 1 and text[-1] == text[0] else None
     if inner is not None and text[0] == "'":
         inner = _QUOTE.sub(lambda quote: _AS_JSON.get(quote[0], quote[0]), inner)

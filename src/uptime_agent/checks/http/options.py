@@ -1,4 +1,4 @@
-"""Options of HTTP checks that take more than a line to read."""
+"""Long options of HTTP checks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def method(value: Any) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """Read header fields. A value may be { env = "NAME" } or { file = "PATH" }."""
+    """Read headers; values may be { env = "NAME" } or { file = "PATH" }."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Accept = "text/html" }', value)
     return {field_name(name): _header_value(name, each) for name, each in value.items()}

@@ -1,7 +1,7 @@
 """Regular expressions on texts from outside, by RE2, in linear time.
 
-RE2 has no backreferences and no lookaround. The product of program and text sizes is bounded. Small products take
-microseconds; larger ones run in a thread, which a check leaves behind when its time is up.
+The product of program and text is bounded too. A small one takes microseconds. A larger one has a thread, which a check
+leaves behind when its time is up.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from attrs import field, frozen
 from ...toml import Unfit, text
 
 MOST_SEARCHED: Final = 64 * 1024
-"""Bytes of a text."""
+"""Bytes."""
 
 LARGEST: Final = 500
 """Steps of a program."""
 
 AT_ONCE: Final = 2_000_000
-"""Steps times bytes searched without a thread: at worst some ten milliseconds."""
+"""Steps times bytes searched without a thread: at worst ten milliseconds."""
 
 _MEMORY: Final = 2**20
 _LONGEST: Final = 1_000
@@ -30,7 +30,7 @@ _NEEDED: Final = 'the library google-re2 for regular expressions: pip install "t
 
 
 class NoPattern(ValueError):
-    """A text is no regular expression. Says what was expected."""
+    """A text is no regular expression."""
 
 
 @frozen
@@ -49,7 +49,7 @@ class Pattern:
         return int(self._program.groups)
 
     async def search(self, content: bytes | bytearray) -> tuple[str, ...] | None:
-        """Search the first 64 KiB: the match and its groups, "" for an unmatched group; None: no match."""
+        """Search the first 64 KiB. Returns the match and its groups, "" for an unmatched one."""
         searched = content[:MOST_SEARCHED].decode(errors="replace").encode()  # no expression fits what is no UTF-8
         if self._program.programsize * len(searched) <= AT_ONCE:
             found = self._program.search(searched)

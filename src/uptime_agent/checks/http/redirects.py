@@ -1,7 +1,7 @@
-"""Where a redirect leads, and whether it may lead there.
+"""Where a redirect may lead.
 
-A target may redirect us to what only we can reach: this machine, its network, a cloud's metadata service. Its owner
-chooses a name's addresses, so the dialled address decides.
+A target may redirect us to what only we can reach, such as a cloud's metadata service. Its owner chooses a name's
+addresses, so the dialled address decides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Origin:
 
 
 def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
-    """The URL to which `location` leads from `url`, without credentials. Raises CheckFailed if it is refused."""
+    """Where `location` leads from `url`, without credentials. Raises CheckFailed if it is refused."""
     if len(location) > LONGEST:
         raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {LONGEST:,}")
     base = f"{url.scheme}://{url.bracketed}:{url.port}{url.target}"
@@ -61,23 +61,20 @@ def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
 
 
 def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
-    """Whether a redirect to `host` may dial the address.
-
-    The check's own host may be at a private address if it started at one.
-    """
+    """Whether a redirect may dial the address. The check's own host may be private if it was before."""
     if targets is RedirectTargets.ANY or is_public(address):
         return True
     return host == origin.host and not is_public(origin.address)
 
 
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
-    """Why a redirect is not followed, and what would allow it."""
+    """Why a redirect is refused, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
     return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
 
 
 def _text(location: bytes) -> str:
-    """Read a Location as browsers do: as UTF-8 if valid, with blanks encoded."""
+    """Read as browsers do: UTF-8 if valid, blanks encoded."""
     try:
         text = location.decode()
     except UnicodeDecodeError:

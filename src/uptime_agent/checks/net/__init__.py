@@ -1,6 +1,6 @@
 """The way to a target: addresses of its name, a connection to one, and a budget for the answer.
 
-Knows no protocol above TLS and judges no target. On the event loop; the system's lookups have threads.
+On the event loop; lookups have threads.
 """
 
 from __future__ import annotations

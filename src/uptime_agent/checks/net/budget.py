@@ -1,7 +1,6 @@
-"""The budget of an exchange besides its time: bytes, and the pieces in which they come.
+"""The budget of an exchange: bytes, and the pieces in which they come.
 
-Each piece costs a turn of the event loop, while other checks wait. So an answer is cut off if it comes in more pieces
-than an honest one needs.
+Each piece costs a turn of the event loop. So an answer is cut off if it comes in more pieces than an honest one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ..contract import CheckFailed
 
 FREE_READS: Final = 500
 BYTES_PER_READ: Final = 1024
-"""Fewer than a network segment holds; chunks rarely come one by one."""
+"""A network's segment holds more."""
 
 FREE_EVENTS: Final = 2_000
 BYTES_PER_EVENT: Final = 256
@@ -22,7 +21,7 @@ BYTES_PER_EVENT: Final = 256
 
 @define(eq=False)
 class Budget:
-    """Counts what was spent. Raises CheckFailed beyond the bound, without naming the peer."""
+    """Raises CheckFailed beyond the bound, without naming the peer."""
 
     most_bytes: int
     bytes: int = 0

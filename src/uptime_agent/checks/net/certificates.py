@@ -1,4 +1,4 @@
-"""TLS contexts. Each is made once: reading certificates takes longer than a check."""
+"""TLS contexts, made once: reading certificates takes longer than a check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from ...toml import Option, Reader, Unfit, boolean, one_of, seconds, text
 
 LEAST: Final = TLSVersion.TLSv1_2
-"""The oldest version a check speaks, whatever the machine allows."""
+"""The oldest version, whatever the machine allows."""
 
 
 @cache
@@ -36,7 +36,7 @@ def of_nobody(least: TLSVersion = LEAST) -> ssl.SSLContext:
 
 @cache
 def of_file(ca_file: str, least: TLSVersion = LEAST) -> ssl.SSLContext:
-    """Trust a PEM file's certificates. Raises OSError; ValueError if no file can have this name."""
+    """Trust a PEM file's certificates. Raises OSError; ValueError for an impossible name."""
     return _from(least, ssl.create_default_context(cafile=ca_file))
 
 

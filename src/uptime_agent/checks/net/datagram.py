@@ -1,4 +1,4 @@
-"""Datagrams to and from one address: sent again when lost, counted, always closed."""
+"""Datagrams to and from one address: sent again when lost, and counted."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ T = TypeVar("T")
 
 LARGEST: Final = 65_535
 ASKED_AGAIN_AFTER: Final = 1.5
-"""Seconds after which an unanswered datagram counts as lost."""
+"""Seconds after which a datagram counts as lost."""
 
 REST_AFTER: Final = 200
-"""Foreign datagrams that fill a socket: the answer may have been dropped."""
+"""Foreign datagrams that fill a socket: an answer may be dropped."""
 
 REST: Final = 0.01
-"""Seconds in which a flooded socket is not read: other tasks get their turns."""
+"""Seconds. Other tasks get their turns when a socket is flooded."""
 
 
 class Datagrams:
-    """A socket connected to one address and port: it receives from there alone."""
+    """A socket that receives from one address and port alone."""
 
     def __init__(self, connection: socket.socket, at: Attempt, budget: Budget) -> None:
         self._socket = connection
@@ -50,12 +50,13 @@ class Datagrams:
                 await anyio.wait_readable(self._socket)
 
     async def ask(self, question: Callable[[], bytes], understood: Callable[[bytes], T | None]) -> T:
-        """Send a question, again when it may be lost, until `understood` returns a value that is not None.
+        """Send a question, again when it may be lost, until `understood` returns a value. Completes the phase
+        "connect".
 
-        That completes the phase "connect". Other datagrams are skipped: senders can forge the server's address. If the
-        answer may be lost among too many, a timeout says nothing about the server.
+        Other datagrams are skipped: senders can forge the address. After too many, a timeout says nothing about the
+        server.
 
-        Raises OSError, CheckFailed, and TimeoutError if another address follows and this one has had its time.
+        Raises OSError, CheckFailed, and TimeoutError if another address follows.
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
             while True:

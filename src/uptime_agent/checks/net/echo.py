@@ -1,8 +1,7 @@
-"""ICMP echo requests: a socket that may send them, and which message answers which request.
+"""ICMP echo requests: a socket that may send them, and their answers.
 
-A datagram socket needs a group within the sysctl net.ipv4.ping_group_range; the kernel numbers its requests and
-delivers only their answers. A raw socket needs CAP_NET_RAW and receives all messages of the address. So an answer is
-recognized by the request's number and unique bytes, which it repeats.
+A datagram socket needs a group within the sysctl net.ipv4.ping_group_range; the kernel numbers its requests. A raw
+socket needs CAP_NET_RAW and receives all messages. So unique bytes, which the answer repeats, identify a request.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def request(family: int, number: int, mark: bytes) -> bytes:
 
 
 def answered(family: int, data: bytes, mark: bytes) -> int | None:
-    """The answered request's number; None: not ours. An IP header may precede the message."""
+    """The answered request's number, if ours. An IP header may precede the message."""
     if family == socket.AF_INET and data and data[0] >> 4 == _VERSION_4:
         data = data[(data[0] & 0x0F) * 4 :]
     if len(data) < _HEADER.size or data[_HEADER.size :] != mark:
@@ -77,7 +76,7 @@ class Echo:
         await sent(self._socket, request(self._socket.family, number, self._mark))
 
     async def receive(self) -> int:
-        """Wait for the next answered request's number. Raises OSError, CheckFailed."""
+        """Wait for an answered request's number. Raises OSError, CheckFailed."""
         await checkpoint()
         while True:
             number = self.received()
@@ -86,7 +85,7 @@ class Echo:
             await anyio.wait_readable(self._socket)
 
     def received(self) -> int | None:
-        """The number of a request already answered, or None. Raises OSError, CheckFailed."""
+        """A request's number, if answered already. Raises OSError, CheckFailed."""
         while True:
             try:
                 data = self._socket.recv(_LARGEST)

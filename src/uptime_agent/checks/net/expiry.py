@@ -1,7 +1,7 @@
 """When certificates expire: the server's, and the first of its chain.
 
-Of a verified chain, the certificates up to a trusted authority count; superfluous ones do no harm when they expire.
-Without verification the whole chain counts. Certificates come from outside: no length in them is trusted.
+A verified chain ends at a trusted authority; superfluous certificates do no harm. Unverified, the whole chain counts.
+No length in a certificate is trusted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from ...text import wording
 from ..contract import Finding, Status
 
 MOST_CERTIFICATES: Final = 20
-"""Looked at in a chain."""
+"""Of a chain."""
 
 _DER: Final = 2
-"""Its name in Python before 3.13."""
 
 _VERSION: Final = 0xA0
 _LONG: Final = 0x80
@@ -33,14 +32,14 @@ _MOST_LENGTH_BYTES: Final = 4
 
 @frozen
 class Expiry:
-    """When a server's certificate, and the first of its chain, expire, in UTC seconds."""
+    """When a server's certificate, and its chain's first, expire, in UTC seconds."""
 
     leaf: float
     chain: float
     host: str
 
     def first(self, other: Expiry | None) -> Expiry:
-        """The earlier instants of both: a redirected check relies on both servers."""
+        """The earlier of both: a redirected check relies on both servers."""
         if other is None:
             return self
         recheck = min(self, other, key=lambda each: each.chain)
@@ -48,7 +47,7 @@ class Expiry:
 
 
 def expiry_of(stream: ByteStream, host: str) -> Expiry | None:
-    """Read when the certificates of a TLS stream expire. None: unreadable."""
+    """The expiry of a TLS stream's certificates, if they tell."""
     chain = [not_after(each) for each in _chain(stream.extra(TLSAttribute.ssl_object))]  # noqa: S610 - of anyio, not of Django
     known = [each for each in chain if each is not None]
     if not chain or chain[0] is None:
@@ -57,7 +56,7 @@ def expiry_of(stream: ByteStream, host: str) -> Expiry | None:
 
 
 def with_expiry(finding: Finding, expiry: Expiry | None, now: float, within: float | None) -> Finding:
-    """Add the expiry to a finding. An up target is degraded if a certificate expires `within` seconds."""
+    """Add the expiry. An up target is degraded if a certificate expires `within` seconds."""
     if expiry is None:
         return finding
     leaf, chain = floor(expiry.leaf - now), floor(expiry.chain - now)
@@ -71,7 +70,6 @@ def with_expiry(finding: Finding, expiry: Expiry | None, now: float, within: flo
 
 
 def _chain(connection: Any) -> Iterable[bytes]:
-    """The server's own certificate comes first."""
     is_verified = connection.context.verify_mode != ssl.CERT_NONE
     name = "get_verified_chain" if is_verified else "get_unverified_chain"
     call = getattr(connection, name, None) or getattr(getattr(connection, "_sslobj", None), name, None)
@@ -83,7 +81,7 @@ def _chain(connection: Any) -> Iterable[bytes]:
 
 @lru_cache(maxsize=1_000)
 def not_after(certificate: bytes) -> float | None:
-    """When a DER certificate ends, in UTC seconds. None: it makes no sense."""
+    """When a DER certificate ends, in UTC seconds. None: unreadable."""
     try:
         _, at, _ = _element(certificate, 0)
         _, at, _ = _element(certificate, at)
@@ -100,7 +98,7 @@ def not_after(certificate: bytes) -> float | None:
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """A DER element's tag, and where its content begins and ends. Raises ValueError."""
+    """The tag, and where the content begins and ends. Raises ValueError."""
     if at + 2 > len(data):
         raise ValueError("it ends too early")
     tag, length, start = data[at], data[at + 1], at + 2

@@ -1,10 +1,8 @@
 """The system's lookup of names, in a bounded number of threads.
 
 A lookup blocks its thread, cannot be cancelled, and holds a socket. An abandoned lookup keeps its place until its
-thread returns, so names that hang never take more threads than there are places.
-
-They must not block other names either. Names that worked last time have places of their own. Names that hung are
-refused while no place is free.
+thread returns. So that names that hang do not block others, names that worked last time have their own places. Names
+that hung are refused while no place is free.
 """
 
 from __future__ import annotations
@@ -27,17 +25,15 @@ Ask = Callable[[str], Sequence[str]]
 PLACES: Final = 64
 PLACES_OF_PROVEN: Final = 32
 MOST_PROVEN: Final = 10_000
-"""Names remembered as working. Redirects may lead to any number."""
+"""Redirects may lead to any number of names."""
 
 
 class NotLookedUp(OSError):
-    """A thread or a place for the lookup is lacking."""
+    """A thread or a place is lacking."""
 
 
 @define(eq=False)
 class _Lane:
-    """Places, and the lookups that wait for one."""
-
     size: int
     used: int = 0
     waiting: deque[_Lookup] = field(factory=deque)
@@ -76,7 +72,7 @@ class SystemLookup:
         self._under_way: dict[str, _Lookup] = {}
 
     async def __call__(self, host: str) -> Sequence[str]:
-        """Look up a name's addresses, best first. Raises OSError, such as socket.gaierror."""
+        """Look up addresses, best first. Raises OSError, such as socket.gaierror."""
         if host in self._hung and self._places.used >= self._places.size:
             raise NotLookedUp(f"{self._threads()} lookups have not come back")
         lookup = self._under_way.get(host) or self._enter(host)
@@ -92,7 +88,7 @@ class SystemLookup:
         return lookup.addresses
 
     def why_late(self, host: str) -> str:
-        """The end of "cannot look it up in time": it waits for other lookups, or ""."""
+        """Words after "cannot look it up in time", if it waits for other lookups."""
         lookup = self._under_way.get(host)
         if lookup is not None and lookup.has_begun:
             return ""
@@ -122,7 +118,7 @@ class SystemLookup:
             self._returned(lookup, (), NotLookedUp("this machine can start no more threads"))
 
     def _run(self, lookup: _Lookup, token: EventLoopToken) -> None:
-        """Ask, in the lookup's thread."""
+        """In the lookup's thread."""
         error: OSError | None = None
         addresses: Sequence[str] = ()
         try:

@@ -1,7 +1,7 @@
-"""Which addresses checks may dial. `Resolver` asks for every address that it returns.
+"""Which addresses checks may dial.
 
 A name's owner chooses its addresses. So the dialled address decides, in any notation: 2130706433, 0x7f.1 and 127.1 are
-addresses here. An IPv6 address that contains an IPv4 address is judged as that.
+addresses. An IPv6 address is judged as the IPv4 address in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Network = IPv4Network | IPv6Network
 class Reach:
     """Any address, or public ones, networks, and names at any address.
 
-    `names` are canonical; one with a leading dot stands for all names below it.
+    A name with a leading dot stands for all names below it.
     """
 
     is_any: bool = True
@@ -61,7 +61,7 @@ PUBLIC: Final = Reach(is_any=False, is_public=True)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the internet, in no network of ours. False if invalid."""
+    """Whether an address is on the internet, in no network of ours."""
     found = effective(address)
     if found is None:
         return False
@@ -73,7 +73,7 @@ def is_public(address: str) -> bool:
 
 
 def effective(address: str) -> Address | None:
-    """The address reached in the end: an IPv4 address, if an IPv6 address contains one. None: invalid."""
+    """The IPv4 address within an IPv6 address, or the address itself. None: invalid."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -83,7 +83,7 @@ def effective(address: str) -> Address | None:
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address in an IPv6 address: mapped, NAT64, 6to4, Teredo, ISATAP, or compatible."""
+    """Mapped, NAT64, 6to4, Teredo, ISATAP, or compatible."""
     last = IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _NAT64 or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
         return last

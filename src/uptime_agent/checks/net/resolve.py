@@ -1,4 +1,4 @@
-"""From names to addresses, and whether a failed lookup is the name's fault or ours."""
+"""From names to addresses, and whether a failed lookup is our fault."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .lookups import NotLookedUp, SystemLookup
 from .reach import ANYWHERE, Reach
 
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
-"""Returns a name's addresses, best first. Raises OSError, such as socket.gaierror."""
+"""Returns addresses, best first. Raises OSError, such as socket.gaierror."""
 
 MOST_REMEMBERED: Final = 1_000
-"""Names remembered as working."""
+"""Names that worked."""
 
 
 class Family(enum.Enum):
@@ -28,7 +28,7 @@ class Family(enum.Enum):
 
 
 class Unresolved(Exception):
-    """A name has no address to check. `status`: DOWN if the target is at fault."""
+    """A name has no address to check. `status` DOWN: the target's fault."""
 
     def __init__(self, status: Status, text: str) -> None:
         super().__init__(text)
@@ -36,8 +36,7 @@ class Unresolved(Exception):
 
 
 class Resolver:
-    """Looks names up, each time again. `hosts`: fixed answers, as in /etc/hosts. Only addresses within `reach` are
-    returned.
+    """Looks names up, each time again. `hosts`: fixed answers. Returns only addresses within `reach`.
 
     When a lookup fails, a name that worked before is tried. If that fails too, we are offline.
     """
@@ -60,7 +59,7 @@ class Resolver:
         return self.known(host, family) or self._fitting(host, await self._find(host), family)
 
     def known(self, host: str, family: Family = Family.ANY) -> list[str] | None:
-        """Find addresses without a lookup: the host itself, or fixed ones; else None. Raises Unresolved."""
+        """Addresses that need no lookup, or None. Raises Unresolved."""
         found = (host,) if is_address(host) else self._hosts.get(host)
         return None if found is None else self._fitting(host, found, family)
 
@@ -74,7 +73,7 @@ class Resolver:
         return list(dict.fromkeys(permitted))
 
     def why_late(self, host: str) -> str:
-        """The end of "cannot look it up in time", or ""."""
+        """Words after "cannot look it up in time"."""
         return self._lookup.why_late(host) if isinstance(self._lookup, SystemLookup) else ""
 
     async def _find(self, host: str) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""A connection to one address: dialled, counted, and always closed."""
+"""A connection to one address, counted and always closed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _UNDER_WAY: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.E
 
 
 class Wire(ByteStream):
-    """A connected socket as a stream. Received bytes count in a budget; nothing is read ahead."""
+    """A connected socket as a stream, with a budget; nothing is read ahead."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         self._socket = connection
         self._budget = budget
         self._is_quiet = False
-        """Nothing was read since we sent: no early answer."""
+        """Nothing came since we sent."""
 
     async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
-        """Receive the next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
+        """Receive bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
         data = None if self._is_quiet else self._read(max_bytes)
         self._is_quiet = False
         if data is not None:
@@ -73,7 +73,7 @@ class Wire(ByteStream):
 
     @property
     def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
-        """None."""
+        """There are none."""
         return {}
 
 
@@ -81,9 +81,9 @@ class Wire(ByteStream):
 async def dialled(
     at: Attempt, port: int, budget: Budget, *, tls: ssl.SSLContext | None = None, host: str = ""
 ) -> AsyncIterator[ByteStream]:
-    """Connect while the body runs. `tls`: shake hands, with a peer called `host`.
+    """Connect while the body runs, with `tls` to a peer called `host`.
 
-    Raises OSError, also ssl.SSLError, and TimeoutError if connecting takes longer than this address may.
+    Raises OSError, also ssl.SSLError, and TimeoutError if this address's time is over.
     """
     with at.watch.measure("connect"):
         if at.is_last:
@@ -101,7 +101,7 @@ async def dialled(
 
 
 async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, host: str) -> ByteStream:
-    """Begin TLS over a stream. The stream's opener closes it."""
+    """Begin TLS. The stream's opener closes it."""
     with watch.measure("tls"):
         return await TLSStream.wrap(
             stream, server_side=False, hostname=host, ssl_context=tls, standard_compatible=False
@@ -128,7 +128,7 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
 
 
 def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
-    """An address's family and arguments of `connect`. Only a zone needs a lookup by the system."""
+    """An address's family and arguments of `connect`. Only zones need the system."""
     version = address_family(address)
     if version is None or "%" in address:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
@@ -137,7 +137,7 @@ def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
 
 
 async def sent(connection: socket.socket, data: bytes) -> None:
-    """Send a datagram without blocking. Raises OSError, also of the datagram before."""
+    """Send a datagram. Raises OSError, also of the datagram before."""
     while True:
         try:
             connection.send(data)

@@ -1,7 +1,4 @@
-"""Checks of several steps: requests in sequence that hand texts on.
-
-A step is a check of any kind, with its own lookup, limits, addresses and bounds.
-"""
+"""Checks of several steps that hand texts on. Each is a check of any kind, with its own limits."""
 
 from __future__ import annotations
 

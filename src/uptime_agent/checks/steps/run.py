@@ -1,6 +1,6 @@
-"""A run of steps, each checked like a target: until one fails, and then the steps that always run.
+"""A run of steps: until one fails, and then the steps that always run.
 
-A step at another host is a subtask, like a redirect: it gives its units back before it waits for that host's.
+A step at another host is a subtask: it gives its units back before it waits for that host's.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..target_check import Mode, TargetCheck
 from .step import Step, StepsCheck
 
 TIMEOUT_OF_ALWAYS: Final = 5.0
-"""Default seconds of a step that always runs, in addition to all other steps' time."""
+"""Seconds, by default, in addition to all other steps' time."""
 
 
 @frozen(kw_only=True)
 class _Progress:
-    """An attempt so far. `left`: seconds for later steps."""
+    """`left`: seconds for later steps."""
 
     left: float
     number: int = 1
@@ -35,7 +35,7 @@ class _Progress:
     detail: Mapping[str, str | int | float] = field(factory=dict)
     address: str | None = None
     worst: CheckResult | None = None
-    """The deciding result: the first that is down or unknown, or else degraded."""
+    """The first result that is down or unknown, or else degraded."""
 
     @property
     def has_failed(self) -> bool:
@@ -44,18 +44,17 @@ class _Progress:
 
 @frozen(kw_only=True)
 class StepsRun:
-    """The check of a target with steps. `around`: how each is asked; its timeout is for all together."""
+    """The check of a target with steps. `around`: how each is asked, with one timeout for all."""
 
     check: StepsCheck
     around: TargetCheck
     before: Callable[[], Detail] = dict
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Check, and return the result, or a subtask that goes on at some host."""
+        """Return the result, or a subtask that goes on at some host."""
         return await self._go(_Progress(left=self.around.timeout), None)
 
     async def _go(self, progress: _Progress, held: str | None) -> CheckResult | list[Subtask]:
-        """Make steps while they are at the host whose units are held."""
         while True:
             step = _next(self.check.steps, progress)
             if step is None:
@@ -87,7 +86,7 @@ class StepsRun:
         return await self._go(_after(progress, step, found), None)
 
     def _asked(self, step: Step, check: Check, progress: _Progress) -> TargetCheck:
-        """A step's check like that of a target. It masks texts that were handed on."""
+        """It masks texts that were handed on."""
         own = math.inf if step.timeout is None else step.timeout
         if step.is_always:
             within = min(self.around.timeout, TIMEOUT_OF_ALWAYS) if step.timeout is None else own
@@ -125,7 +124,7 @@ class StepsRun:
 
 
 def prepared(check: TargetCheck) -> TargetCheck | StepsRun:
-    """A target's check as it is run: with steps, step by step."""
+    """Make a check with steps run step by step."""
     if not isinstance(check.check, StepsCheck):
         return check
     return StepsRun(check=check.check, around=check, before=check.before)
@@ -141,7 +140,7 @@ class _Also(Redactor):
 
 
 def _next(steps: tuple[Step, ...], progress: _Progress) -> Step | None:
-    """The next step. A step that always runs is left out if a text that it needs is missing."""
+    """A step that always runs is left out if it lacks a text."""
     for step in steps[progress.position :]:
         if not step.is_always and not progress.has_failed:
             return step

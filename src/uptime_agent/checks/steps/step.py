@@ -13,7 +13,7 @@ from ..http import HttpCheck
 
 @frozen
 class Step:
-    """`is_always`: it runs after failures too. `timeout`: seconds; None: what is left of all."""
+    """`is_always`: it runs after failures too. `timeout`: seconds; None: what is left."""
 
     name: str
     check: Check
@@ -32,13 +32,13 @@ class Step:
         return {each.name for each in self.check.take} if isinstance(self.check, HttpCheck) else set()
 
     def filled(self, values: Mapping[str, str]) -> Check:
-        """Fill in these texts. Raises CheckFailed if a text does not fit its place."""
+        """Fill texts in. Raises CheckFailed if one does not fit its place."""
         return self.check.filled(values) if isinstance(self.check, HttpCheck) else self.check
 
 
 @frozen
 class StepsCheck:
-    """Up if all steps are. `StepsRun` asks it, step by step."""
+    """Up if all steps are. `StepsRun` asks them."""
 
     steps: tuple[Step, ...]
 
@@ -58,5 +58,5 @@ class StepsCheck:
         return all(getattr(step.check, "verify", True) for step in self.steps)
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Raise CheckFailed: steps are not asked at one address."""
+        """Raise CheckFailed: steps have no common address."""
         raise CheckFailed(f"a check of {len(self.steps)} steps is not asked at one address ({at.address})")

@@ -1,4 +1,4 @@
-"""Checks of tcp:// targets: a connection, over TLS or not, and a dialogue."""
+"""Checks of tcp:// targets."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Dialogues: texts to send over a connection, and the answers to expect, step by step.
+"""Dialogues: texts to send over a connection, and the answers to expect.
 
-Received bytes are searched once, from the end of the last match. A text is found anywhere. A pattern, with `*` for any
-text, must match a whole line; a regular expression is searched in each. Other lines are skipped, as greetings may have
-several.
-
+Received bytes are searched once, from the end of the last match. A text is found anywhere; a pattern, with `*` for any
+text, must match a line; a regular expression is searched in each. Other lines are skipped, as greetings have several.
 When TLS begins, no unread byte may be left over: an attacker could have put it there.
 """
 
@@ -22,7 +20,7 @@ from ..http import Pattern, regex
 from ..net import secured
 
 MOST_READ: Final = 64 * 1024
-"""Bytes that a step searches."""
+"""Bytes searched in a step."""
 
 MOST_STEPS: Final = 50
 _LONGEST: Final = 10_000
@@ -32,7 +30,7 @@ _STEPS: Final = 'a list of steps such as [{ expect = "220 *" }, { send = "QUIT\\
 
 @frozen
 class Expect:
-    """Wait for a text or, with `is_pattern`, a line in which `*` stands for anything."""
+    """Wait for a text or, with `is_pattern`, a line in which `*` is anything."""
 
     word: ClassVar[str] = "expect"
 
@@ -45,7 +43,7 @@ class Expect:
         return tuple(self.text.encode().split(b"*")) if self.is_pattern else (self.text.encode(),)
 
     def fits(self, line: bytes) -> bool:
-        """Whether a whole line matches, in linear time."""
+        """Compare a whole line, in linear time."""
         first, *middle, last = self.parts
         if len(line) < len(first) + len(last) or not (line.startswith(first) and line.endswith(last)):
             return False
@@ -121,7 +119,7 @@ def _short(value: Any) -> str:
 
 
 class Conversation:
-    """A conversation over a stream. It keeps received bytes that no step has used."""
+    """Keeps received bytes that no step has used."""
 
     def __init__(self, stream: ByteStream, watch: Stopwatch) -> None:
         self._stream = stream
@@ -185,7 +183,7 @@ class Conversation:
         raise self._failed(f'{said}, expected "{wanted.text}"')
 
     async def _more(self, wanted: Expect | Search) -> bool:
-        """Receive more. False: the stream has ended. Raises CheckFailed beyond the bound."""
+        """Returns False at the end. Raises CheckFailed beyond the bound."""
         if len(self._received) > MOST_READ:
             raise self._failed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
         try:

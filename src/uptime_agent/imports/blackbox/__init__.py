@@ -1,7 +1,7 @@
-"""blackbox_exporter: its modules, as documented for 0.28, each with its targets.
+"""blackbox_exporter, as documented for 0.28.
 
-The exporter's own file names no targets. They come from the command line, or from the scrape configuration next to the
-file. Of service discovery, only files are read.
+Its own file names no targets: they come from the command line or the scrape configuration next to it. Of service
+discovery, only files are read.
 """
 
 from __future__ import annotations

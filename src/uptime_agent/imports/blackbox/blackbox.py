@@ -18,9 +18,9 @@ _NO_RECORD: Final = frozenset({"ANY", "AXFR", "IXFR"})
 
 
 def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a draft for each target of each module, and the modules without targets.
+    """Read a draft for each target of each module, and modules without targets. Raises NotImported.
 
-    `targets`: by module; if empty, from a prometheus.yml next to the file. Raises NotImported.
+    `targets`: by module; by default from a prometheus.yml next to the file.
     """
     top = table_of(read_yaml(file), str(file))
     modules = top.table("modules")

@@ -14,7 +14,7 @@ _HIGHEST: Final = 0x7F
 
 
 def take_dialogue(draft: Draft, options: Table) -> None:
-    """Take the steps over. At an impossible step the dialogue ends: a part is better than another dialogue."""
+    """Take steps, up to an impossible one: a part is better than another dialogue."""
     steps: list[dict[str, Any]] = []
     signs_in = is_cut = False
     for table in options.tables("query_response"):
@@ -32,7 +32,7 @@ def take_dialogue(draft: Draft, options: Table) -> None:
 
 
 def _steps(draft: Draft, table: Table, *, signs_in: bool) -> tuple[list[dict[str, Any]] | None, bool]:
-    """An entry's steps, and whether the last signs in. None: impossible here."""
+    """None: impossible here. Also whether it signs in."""
     steps: list[dict[str, Any]] = []
     expected, said = table.take("expect"), table.take("send")
     wanted = table.take("expect_bytes")

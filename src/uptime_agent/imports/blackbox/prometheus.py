@@ -1,4 +1,4 @@
-"""Targets of modules in a prometheus.yml: of `static_configs`, and of files in `file_sd_configs`."""
+"""Targets in a prometheus.yml: of `static_configs`, and of files in `file_sd_configs`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ INTERVAL: Final = "1m"
 """Prometheus' default."""
 
 _USUAL: Final = frozenset({"__param_target", "instance", "__address__"})
-"""Labels by which Prometheus asks the exporter for a target."""
+"""By them Prometheus asks the exporter for a target."""
 
 
 @frozen
 class Target:
-    """A module's target. `timeout`: Prometheus' own."""
+    """A target. `timeout`: Prometheus' own."""
 
     place: str
     interval: str = INTERVAL
@@ -29,14 +29,14 @@ class Target:
 
 @frozen
 class Scraped:
-    """Each module's targets, and what could not be carried over."""
+    """Targets by module, and losses."""
 
     of: dict[str, list[Target]] = field(factory=dict)
     left: list[str] = field(factory=list)
 
 
 def targets_beside(file: Path) -> Scraped:
-    """Read the prometheus.yml next to a file, if any."""
+    """Read a prometheus.yml next to a file."""
     prometheus = file.with_name("prometheus.yml")
     found = Scraped()
     if not prometheus.exists():
@@ -110,7 +110,6 @@ def _of_file(job: Table, groups: Any, name: str, line: int) -> Iterator[tuple[li
 
 
 def _take_relabelling(job: Table) -> None:
-    """Note rules besides the usual."""
     for rule in job.tables("relabel_configs"):
         if rule.text("target_label") not in _USUAL or rule.text("action", "replace") != "replace":
             job.lose("the key relabel_configs: a rule that is none of the usual three", rule.line)

@@ -1,4 +1,4 @@
-"""Parts that all importers share: files of other monitors as values, and drafts of our tables."""
+"""Parts of all importers: files as values, and drafts of our tables."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tables and lists, built from a reader's events: each key with its line, all within bounds.
+"""Tables and lists, built from a reader's events: each key with its line.
 
-Nothing recurses, so no file overflows the stack. A YAML alias is the value it stands for, counted at each use.
+Nothing recurses: no file overflows the stack. A YAML alias is its value, counted at each use.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any, Final
 from attrs import Factory, define, frozen
 
 DEEPEST: Final = 100
-"""Tables and lists inside each other."""
+"""Tables inside each other."""
 
 MOST_VALUES: Final = 4_000_000
-"""Of a file, aliases counted at each use."""
+"""Aliases are counted at each use."""
 
 MERGED: Final = "<<"
 
 
 class NotImported(Exception):
-    """A file is not that monitor's. Says what was expected and found."""
+    """A file is not that monitor's."""
 
 
 @frozen(eq=False)
 class Mapped:
-    """A table. `lines`: of its keys, from 1."""
+    """A table, with its keys' lines, from 1."""
 
     values: Mapping[str, Any]
     lines: Mapping[str, int]
@@ -35,7 +35,7 @@ class Mapped:
 
 @frozen(eq=False)
 class Items:
-    """A list. `lines`: of its items."""
+    """A list, with its items' lines."""
 
     values: list[Any]
     lines: list[int]
@@ -59,7 +59,7 @@ class _Open:
 
 
 class Builder:
-    """Builds one document, its `root`. `merges`: the key << adds other tables' keys. Raises NotImported."""
+    """Builds one document, its `root`. `merges`: << adds tables' keys. Raises NotImported."""
 
     def __init__(self, *, merges: bool = False) -> None:
         self.root: Any = None
@@ -76,7 +76,7 @@ class Builder:
         self._open.append(_Open(is_table, line, anchor))
 
     def end(self) -> None:
-        """End the innermost."""
+        """End the innermost table or list."""
         ended = self._open.pop()
         if ended.is_table:
             _merge(ended)
@@ -86,7 +86,7 @@ class Builder:
         self._put(found, ended.line, ended.anchor, ended.size)
 
     def value(self, value: Any, line: int, anchor: str | None = None, *, is_plain: bool = False) -> None:
-        """Add a value, or a table's key. `is_plain`: without quotes."""
+        """Add a value, or a key. `is_plain`: without quotes."""
         top = self._open[-1] if self._open else None
         if top is None or not top.is_table or top.key is not None:
             self._put(value, line, anchor, 1)
@@ -143,7 +143,7 @@ class Builder:
 
 
 def _merge(table: _Open) -> None:
-    """Add missing keys of merged tables; the first table decides."""
+    """Add missing keys; the first table decides."""
     for each in table.merged:
         for key, value in each.values.items():
             if key not in table.values:
@@ -152,7 +152,7 @@ def _merge(table: _Open) -> None:
 
 
 def written(value: Any) -> str:
-    """A plain value as in a file."""
+    """A plain value as written."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""Drafts: tables of our file, while they are read from another monitor's."""
+"""Drafts of tables of our file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .table import Table
 
 @define(eq=False)
 class Hidden:
-    """A value from an environment variable, not copied. `words` say which value; `about` names the variable by default."""
+    """A value that comes from an environment variable, as `words` say."""
 
     about: str
     words: str
@@ -20,10 +20,7 @@ class Hidden:
 
 @define(eq=False)
 class Draft:
-    """A table of our file, and in words what could not be carried over.
-
-    `is_dropped`: not written, as a wrong check is worse than none.
-    """
+    """A table of our file. `is_dropped`: not written, as a wrong check is worse than none."""
 
     name: str
     url: str | None = None
@@ -34,14 +31,14 @@ class Draft:
     steps: list[Draft] = field(factory=list)
     is_dropped: bool = False
     lines: dict[str, int] = field(factory=dict)
-    """Where our options and the URL stand in the other file, if known."""
+    """Lines of our options in the other file."""
 
     def __attrs_post_init__(self) -> None:
         if self.source is not None:
             self.left = self.source.losses
 
     def leave(self, what: str, line: int | None = None) -> None:
-        """Note what could not be carried over."""
+        """Note a loss."""
         if self.source is not None:
             what = self.source.located(what, line)
         elif line is not None:
@@ -49,7 +46,7 @@ class Draft:
         self.left[what] = None
 
     def put(self, key: str, value: Any, line: int) -> None:
-        """Set an option, and its line in the other file."""
+        """Set an option with its line."""
         self.options[key] = value
         self.lines[key] = line
 
@@ -59,12 +56,12 @@ class Draft:
         self.leave(why, line)
 
     def header(self, name: str, value: str | Hidden) -> None:
-        """Send a header, unless its name is set."""
+        """Send a header, unless its name is taken."""
         headers = self.options.setdefault("headers", {})
         if name.lower() not in {each.lower() for each in headers}:
             headers[name] = value
 
 
 def shown(text: str) -> str:
-    """Quote a text for comparisons of JSON paths."""
+    """Quote a text as JSON paths do."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,4 +1,4 @@
-"""OAuth 2 with client credentials: a step asks for a token, the next sends it. The client's secret is not copied."""
+"""OAuth 2 with client credentials: a step asks for a token, the next sends it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .secrets import take_url
 _OF_THE_CHECK: Final = frozenset(
     ("degraded_above depends_on enabled interval max_attempts notify retry_interval schedule tags timeout").split()
 )
-"""All others belong to its steps."""
+"""All other options belong to steps."""
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _SIGN_IN: Final = "Basic and the client id and client secret, as id:secret in base64"
 
 
 def sign_in_first(draft: Draft, token_url: str, *, scopes: str = "", audience: str = "") -> None:
-    """Make two steps of a check: ask for a token, then do what the check does. `scopes`: separated by blanks."""
+    """Ask for a token, then do what the check does. `scopes`: separated by blanks."""
     request = Draft("request", draft.url, kind="check.step", lines=dict(draft.lines))
     request.options = {key: draft.options.pop(key) for key in list(draft.options) if key not in _OF_THE_CHECK}
     headers = request.options.setdefault("headers", {})

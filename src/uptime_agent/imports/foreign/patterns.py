@@ -1,4 +1,4 @@
-"""Regular expressions that are plain texts or wildcards, in our words."""
+"""Simple regular expressions in our words."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _PLAIN: Final = re.compile(r"(?:[^\\()\[\]{}|+?*^$.]|\\[^A-Za-z0-9]|(?<=[0-9])\.
 
 
 def plain_text(pattern: str) -> str | None:
-    """The text of a plain expression, or None. A dot between digits counts as plain."""
+    """The text of a plain expression. A dot between digits is plain."""
     return _ESCAPED.sub(r"\1", pattern) if pattern and _PLAIN.fullmatch(pattern) else None
 
 
 def wildcard(pattern: str) -> str | None:
-    """An expression as a whole text with `*` for anything; None: impossible."""
+    """A whole text with `*` for anything, if possible."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$")
     inner = pattern[begins : len(pattern) - ends]
     parts = [plain_text(each) if each else "" for each in inner.split(".*")]

@@ -1,4 +1,4 @@
-"""Places as other monitors write them."""
+"""Hosts as other monitors write them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def host_of(url: str) -> str:
 
 
 def domain_of(host: str) -> str:
-    """A host's likely domain: its last two labels. "" for an address or single label."""
+    """A host's likely domain: its last two labels, or ""."""
     labels = host.rstrip(".").lower().split(".")
     return "" if address_family(host) is not None or len(labels) < 2 or not all(labels) else ".".join(labels[-2:])  # noqa: PLR2004

@@ -1,6 +1,6 @@
-"""Files of other monitors: YAML or JSON of a sensible size, with the line of every key.
+"""Files of other monitors: YAML or JSON, with the line of every key.
 
-YAML is read as in Go: `off`, `010` and `12:30` are text unless a key needs another type. Numbers stay as written.
+As in Go, `off`, `010` and `12:30` are text unless a key needs another type. Numbers stay as written.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ...toml import content_of
 from .building import DEEPEST, Builder, Items, Mapped, NotImported
 
 LARGEST: Final = 16_000_000
-"""Bytes of a file."""
+"""Bytes."""
 
 MOST_FILES: Final = 1_000
-"""Of one pattern."""
+"""Files for one pattern."""
 
 _TOKEN: Final = re.compile(
     r'[ \t\r\n]*(?:(?P<sign>[\[\]{},:])|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<plain>[^\s\[\]{},:"]++))'
@@ -79,7 +79,7 @@ def _content(file: Path) -> str:
 
 
 def files_like(folder: Path, pattern: str) -> list[Path]:
-    """Files that match a pattern, relative to `folder`. `**` matches none."""
+    """Files in `folder` that match a pattern. `**` matches none."""
     path = Path(pattern)
     base, rest = (Path(path.anchor), path.relative_to(path.anchor)) if path.is_absolute() else (folder, path)
     if "**" in pattern:
@@ -105,7 +105,6 @@ def _json(text: str) -> Any:
 
 
 def _yaml(events: Any) -> Any:
-    """Build the only document."""
     builder = Builder(merges=True)
     documents = 0
     for event in events:
@@ -160,7 +159,7 @@ def _plain(text: str) -> Any:
 def undotted(value: Any, depth: int = 0) -> Any:
     """Nest dotted keys: `check.request: ...` becomes `check: {request: ...}`.
 
-    Raises NotImported if both notations set one key, or are too deep.
+    Raises NotImported if both set one key, or are too deep.
     """
     if depth > DEEPEST:
         raise NotImported(f"line {value.line}: more than {DEEPEST} tables inside each other")

@@ -1,6 +1,6 @@
-"""Secrets of another monitor's file are not copied: a value that may be secret comes from the environment.
+"""A value that may be secret is not copied: it comes from the environment.
 
-Where no variable is possible, as within a URL, the secret is masked, and the check has `enabled = false`.
+Where no variable is possible, as in a URL, it is masked, and the check has `enabled = false`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _PAIR: Final = re.compile(r"""([A-Za-z][\w.-]{0,60}+)["']?\s*+[:=>(]\s*+["'\\]*+[^\s"'&<>,;{}\[\]]""")
 _SIGNS_IN: Final = re.compile(r"\s*(?:\S+ +)?(?:AUTH|PASS|PASSWORD|LOGIN|SASL|OPER|IDENTIFY)\b", re.IGNORECASE)
 _HANDED_ON: Final = re.compile(r"(?:[A-Za-z]+ )?\{[a-z_][a-z0-9_]{0,40}\}")
-"""A text from an earlier step, perhaps after a word."""
 
 _COOKIE: Final = "cookie"
 _WEB: Final = ("http://", "https://")
@@ -26,7 +25,7 @@ _MASK: Final = "***"
 
 
 def is_secret_text(text: str) -> bool:
-    """Whether a text may hold a secret: a pair with a suspicious name, or credentials in a URL."""
+    """Whether a text may hold a secret pair, or credentials in a URL."""
     return any(sounds_secret(each[1]) for each in _PAIR.finditer(text)) or ("://" in text and masked(text) != text)
 
 
@@ -36,7 +35,7 @@ def public_name(name: str) -> str:
 
 
 def take_url(draft: Draft, url: str, line: int | None = None) -> None:
-    """Take a URL over without credentials; a request sends them in a header, from the environment."""
+    """Take a URL without credentials; a request sends them in a header."""
     draft.url = url
     if line is not None:
         draft.lines["url"] = line
@@ -59,7 +58,7 @@ def take_url(draft: Draft, url: str, line: int | None = None) -> None:
 
 
 def take_headers(draft: Draft, headers: Mapping[str, str]) -> None:
-    """Take headers over; secret ones from the environment."""
+    """Take headers; secret ones from the environment."""
     for name, value in headers.items():
         own = draft.options.setdefault("headers", {})
         for other in [each for each in own if each.lower() == name.lower()]:
@@ -79,13 +78,13 @@ def _header(name: str, value: str) -> str | Hidden:
 
 
 def take_body(draft: Draft, body: str) -> None:
-    """Take a body over; from the environment if it may hold a secret."""
+    """Take a body; from the environment if it may be secret."""
     hidden = _VARIABLE.search(body) or is_secret_text(body)
     draft.options["body"] = Hidden("body", "the body, as it stands in the other file") if hidden else body
 
 
 def take_said(draft: Draft, said: str, line: int | None, *, signs_in: bool) -> tuple[str, bool]:
-    """A text to send, and whether it signs in; a text after a sign-in does too."""
+    """A text to send, and whether it signs in. So do texts after a sign-in."""
     if not (signs_in or _SIGNS_IN.match(said) or is_secret_text(said)):
         return said, False
     _switch_off(draft, "what it sends to sign in", line)

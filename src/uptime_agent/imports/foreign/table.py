@@ -1,4 +1,4 @@
-"""Tables of another monitor's file: keys are taken one by one, and untaken ones are told with their lines."""
+"""Tables of another monitor's file. Keys are taken one by one; untaken keys are told with their lines."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_DIGITS: Final = 18
 
 @define(eq=False)
 class Table:
-    """A table with its keys' lines. A key without a value counts as absent.
+    """A table. A key without a value counts as absent.
 
-    `losses`: what could not be carried over, in order, shared with tables within. `path` precedes keys there.
+    `losses`: what could not be carried over, shared with inner tables. `path` precedes their keys.
     """
 
     of: Mapped
@@ -42,11 +42,11 @@ class Table:
         return self.of.lines.get(key, self.of.line)
 
     def lose(self, what: str, line: int | None = None) -> None:
-        """Note what could not be carried over."""
+        """Note a loss, with its line."""
         self.losses[self.located(what, line)] = None
 
     def located(self, what: str, line: int | None = None) -> str:
-        """Add a line, by default the table's."""
+        """Add a line to words."""
         return f"{what} (line {self.line if line is None else line}{self.place})"
 
     def lose_key(self, key: str, why: str = "") -> None:
@@ -56,12 +56,12 @@ class Table:
             self.lose(f"the key {self.path}{key}{f': {why}' if why else ''}", self.line_of(key))
 
     def take(self, key: str) -> Any:
-        """Take a value: plain, Mapped or Items."""
+        """Take a plain value, Mapped or Items."""
         self._taken.add(key)
         return self.of.values.get(key)
 
     def text(self, key: str, default: str = "") -> str:
-        """Take a text; numbers and booleans as written."""
+        """Take a text, or a number as written."""
         value = self.take(key)
         if value is None:
             return default
@@ -71,7 +71,7 @@ class Table:
         return written(value)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Take a boolean; `off` and its like too."""
+        """Take a boolean, such as `off`."""
         value = self.take(key)
         if value is None:
             return default
@@ -93,7 +93,7 @@ class Table:
         return int(digits)
 
     def texts(self, key: str) -> list[str]:
-        """Take a text or a list of texts."""
+        """Take one or several texts."""
         return [text for text, _ in self.lined(key)]
 
     def lined(self, key: str) -> list[tuple[str, int]]:
@@ -123,7 +123,7 @@ class Table:
         return found
 
     def tables(self, key: str) -> Iterator[Table]:
-        """Enter each table of a list. Each has its own losses."""
+        """Enter a list's tables. Each has its own losses."""
         value = self.take(key)
         if value is not None and not isinstance(value, Items):
             self._misfit(key, "a list of tables")
@@ -135,17 +135,14 @@ class Table:
                 self.lose(f"the key {self.path}{key}: expected a list of tables", line)
 
     def skip(self) -> None:
-        """Take every key: another reader read them."""
+        """Take every key: another reader reads them."""
         self._taken.update(self.of.values)
 
     def __iter__(self) -> Iterator[str]:
         return (key for key, value in self.of.values.items() if value is not None)
 
     def rest(self, silent: Mapping[str, tuple[Any, ...]] | None = None, why: Mapping[str, str] | None = None) -> None:
-        """Note every untaken key, here and within.
-
-        By key, `silent`: that monitor's defaults, without effect; `why`: an alternative.
-        """
+        """Note untaken keys, here and within. By key, `silent`: defaults without effect; `why`: an alternative."""
         for key in self.of.values:
             if key not in self._taken and not _says_nothing(self.of.values[key], (silent or {}).get(key, ())):
                 self.lose_key(key, (why or {}).get(key, ""))

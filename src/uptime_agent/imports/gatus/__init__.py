@@ -1,4 +1,4 @@
-"""Gatus: endpoints with conditions, external endpoints, suites and maintenance, as documented, in one file."""
+"""Gatus: endpoints, external endpoints, suites and maintenance, as documented, in one file."""
 
 from __future__ import annotations
 

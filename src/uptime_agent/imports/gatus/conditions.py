@@ -1,6 +1,6 @@
 """Conditions of Gatus, such as "[STATUS] == 200", as options of a check.
 
-All must hold, there and here. One without a counterpart is noted and drops no other.
+All must hold. A condition without a counterpart is noted and drops no other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPACES: Final = r"\s*"
 
 
 def take_conditions(draft: Draft, conditions: Iterable[tuple[str, int | None]]) -> None:
-    """Take conditions over, each with its line. Without a condition on the status, any status will do."""
+    """Take conditions, each with its line. Without one on the status, any status will do."""
     found = _Conditions(draft)
     for condition, line in conditions:
         why = found.why_not(condition)
@@ -57,7 +57,7 @@ class _Conditions:
         }
 
     def why_not(self, condition: str) -> str | None:
-        """Take a condition over, or say why not: "" if there is no counterpart."""
+        """Take a condition, or say why not: "" if it has no counterpart."""
         found = _CONDITION.fullmatch(condition)
         if found is None or "[CONTEXT]" in condition:
             return ""
@@ -198,17 +198,15 @@ def body_path(path: str) -> str:
 
 
 def _whole(expression: str) -> str:
-    """Match the whole body but blanks around it."""
     return rf"\A{_SPACES}{expression}{_SPACES}\z"
 
 
 def hours(length: str) -> float:
-    """A length in Go's notation, in hours; 0: invalid."""
+    """Read Go's lengths, in hours; 0: invalid."""
     return (_milliseconds(length) or 0.0) / _UNITS["h"]
 
 
 def _milliseconds(value: str) -> float | None:
-    """A length in Go's notation, or a number."""
     if _LENGTH.fullmatch(value):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART_OF_LENGTH.findall(value))
     return float(value) if _NUMBER.fullmatch(value) and value[0] != "-" else None

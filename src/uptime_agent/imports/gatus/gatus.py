@@ -1,4 +1,4 @@
-"""A file of Gatus: each of its tables, and what becomes of it here."""
+"""A file of Gatus."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ SMTP: Final = [
 
 
 def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read drafts of its checks, and what could not be carried over. Raises NotImported."""
+    """Read drafts of checks, and losses. Raises NotImported."""
     top = table_of(read_yaml(file), str(file))
     if not any(key in top for key in ("endpoints", "external-endpoints", "suites")):
         raise NotImported(f"{file}: there are no endpoints, so it is no configuration of Gatus, or an empty one")
@@ -110,7 +110,7 @@ def _named(table: Table, default: str) -> Draft:
 
 
 def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iterator[Draft]:
-    """The check, its domain's if a condition needs one, and its maintenance."""
+    """Also its domain's check, and its maintenance."""
     draft = _named(table, default)
     client = table.table("client")
     draft.put("interval", table.text("interval", INTERVAL), table.line_of("interval"))
@@ -149,7 +149,6 @@ def _take_request(draft: Draft, table: Table) -> None:
 
 
 def _take_sign_in(draft: Draft, oauth: Table) -> None:
-    """Last: all else of the check must be known."""
     if "token-url" in oauth and "client-id" in oauth and str(draft.url).startswith("http"):
         oauth.take("client-id")
         oauth.take("client-secret")
@@ -193,7 +192,7 @@ def _take_place(draft: Draft, table: Table) -> None:
 
 
 def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> None:
-    """Alerts after n failures in a row become n attempts, each after an interval."""
+    """An alert after n failures becomes n attempts, each after an interval."""
     wanted = [
         each.whole("failure-threshold", thresholds.get(each.text("type"), FAILURES))
         for each in table.tables("alerts")

@@ -1,4 +1,4 @@
-"""Status codes that fit all conditions on [STATUS]."""
+"""Status codes for conditions on [STATUS]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CALL: Final = re.compile(r"(any|pat)\((.*)\)", re.DOTALL)
 
 @lru_cache(maxsize=1_000)
 def fitting(sign: str, value: str) -> frozenset[int] | None:
-    """Codes that fit a condition; None: unreadable."""
+    """Codes that fit; None: unreadable."""
     call = _CALL.fullmatch(value)
     if call is not None:
         if sign not in {"==", "!="}:
@@ -41,7 +41,7 @@ def _of_call(name: str, inner: str) -> frozenset[int] | None:
 
 
 def as_option(codes: frozenset[int]) -> Any:
-    """Codes as `expect_status`: 200, "200-299" or a list."""
+    """Codes as `expect_status`."""
     found = _runs(codes)
     return found[0] if len(found) == 1 else list(found)
 

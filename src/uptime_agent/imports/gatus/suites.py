@@ -15,7 +15,7 @@ _NO_NAME: Final = re.compile(r"[^a-z0-9_]")
 
 
 def steps_of(suite: Table, context: Mapping[str, str], take_request: Callable[[Draft, Table], None]) -> list[Draft]:
-    """A suite's steps, with its context's constant texts filled in."""
+    """A suite's steps, with constant texts filled in."""
     steps: list[Draft] = []
     value = suite.take("endpoints")
     for position, (each, line) in enumerate(

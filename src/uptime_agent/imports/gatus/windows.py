@@ -1,4 +1,4 @@
-"""Windows of maintenance in Gatus, as our [[maintenance]]."""
+"""Maintenance in Gatus as our [[maintenance]]."""
 
 from __future__ import annotations
 

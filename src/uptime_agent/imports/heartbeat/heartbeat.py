@@ -1,4 +1,4 @@
-"""Files of Heartbeat: each monitor with its hosts."""
+"""Monitors of Heartbeat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_FILE: Final = {"scheduler": "(see [limits] total)", "jobs": "(see [limits])"
 
 
 def read_heartbeat(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a heartbeat.yml and the files that it names; or a file of monitors, or a folder. Raises NotImported."""
+    """Read a heartbeat.yml and the files that it names, or one of these, or a folder. Raises NotImported."""
     drafts: list[Draft] = []
     left: list[str] = []
     if file.is_dir():
@@ -103,7 +103,7 @@ def _read_monitors(value: Any, file: Path, zone: str, drafts: list[Draft], left:
 
 
 def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
-    """A draft for each host. The first one tells the losses."""
+    """A draft for each host. The first tells the losses."""
     kind = monitor.text("type")
     name = monitor.text("name") or monitor.text("id")
     if not name or not monitor.text("name"):
@@ -134,7 +134,6 @@ def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
 
 
 def _places(monitor: Table, kind: str) -> list[str]:
-    """Hosts; for tcp each with its port, or each of the monitor's ports."""
     hosts = [*monitor.texts("hosts"), *monitor.texts("urls")]
     ports = monitor.texts("ports") if kind == "tcp" else []
     return [place for each in hosts for place in (_with_ports(each, ports) if kind == "tcp" else [each])]

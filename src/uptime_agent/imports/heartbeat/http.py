@@ -1,4 +1,4 @@
-"""Monitors of type http: the request, credentials, and the expected answer."""
+"""Monitors of type http."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .tls import take_tls
 
 REDIRECTS: Final = 5
 UP: Final = "100-399"
-"""By default."""
+"""Statuses that are up by default."""
 
 _PATH: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _EXPRESSION: Final = re.compile(
@@ -21,7 +21,7 @@ _RANGES: Final = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 def take_http(draft: Draft, monitor: Table, url: str) -> None:
-    """Take over what a monitor asks and expects of a URL."""
+    """Take what a monitor asks and expects of a URL."""
     take_url(draft, url, monitor.line_of("hosts" if "hosts" in monitor else "urls"))
     wanted = monitor.whole("max_redirects")
     draft.options["redirects"] = min(wanted, REDIRECTS)
@@ -96,7 +96,7 @@ def _take_json(draft: Draft, entry: Table) -> None:
 
 
 def _expectations(condition: Any) -> list[str] | None:
-    """Our paths for a condition, which all must hold. None: impossible."""
+    """Paths that must all hold. None: impossible."""
     if not isinstance(condition, Mapped):
         return None
     found: list[str] = []

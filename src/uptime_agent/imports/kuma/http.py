@@ -14,7 +14,7 @@ MOST_REDIRECTS: Final = 10
 """Kuma's default."""
 
 EXPIRES_WITHIN: Final = "21d"
-"""When Kuma warns by default."""
+"""Kuma's default."""
 
 _TYPES: Final = {
     "json": "application/json",
@@ -32,7 +32,7 @@ _OF_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def take_http(draft: Draft, monitor: Table) -> None:
-    """Take over what they all have."""
+    """Take what they all have."""
     take_url(draft, monitor.text("url"), monitor.line_of("url"))
     if (method := monitor.text("method", "GET").upper()) != "GET":
         draft.put("method", method, monitor.line_of("method"))
@@ -100,10 +100,7 @@ def _take_sign_in(draft: Draft, monitor: Table) -> None:
 
 
 def signs_in_first(monitor: Table) -> bool:
-    """Whether a step can sign in at another server first.
-
-    Not if the secret goes in no header: it would have to be copied.
-    """
+    """Whether a step can sign in first. A secret outside a header would have to be copied."""
     given = monitor.of.values
     way = given.get("oauth_auth_method") or _BY_HEADER
     return given.get("authMethod") == "oauth2-cc" and bool(given.get("oauth_token_url")) and way == _BY_HEADER
@@ -122,14 +119,14 @@ def take_token(draft: Draft, monitor: Table) -> None:
 
 
 def take_keyword(draft: Draft, monitor: Table) -> None:
-    """Take over a search for a word."""
+    """Take a search for a word."""
     take_http(draft, monitor)
     if word := monitor.text("keyword"):
         draft.options["not_contains" if monitor.flag("invertKeyword") else "contains"] = word
 
 
 def take_json(draft: Draft, monitor: Table) -> None:
-    """Take over a comparison in JSON."""
+    """Take a comparison in JSON."""
     take_http(draft, monitor)
     path, sign = monitor.text("jsonPath", "$").strip(), monitor.text("jsonPathOperator") or "=="
     path = path if path.startswith("$") else f"$.{path}"

@@ -1,4 +1,4 @@
-"""A backup of Uptime Kuma: monitors and groups."""
+"""A backup of Uptime Kuma."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import TYPES
 _MOST_ATTEMPTS: Final = 10
 _INTERVAL: Final = 60
 _SHARE: Final = 0.8
-"""Of its interval: the default timeout."""
+"""The default timeout, as a share of the interval."""
 
 _OF_A_TAG: Final = ("id", "tag_id", "monitor_id", "color")
 
@@ -23,7 +23,7 @@ _OF_FILE: Final = {"notificationList": "notifications (see [[channel]])", "proxy
 
 
 def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read drafts of its monitors, and what could not be carried over. Raises NotImported."""
+    """Read drafts of monitors, and losses. Raises NotImported."""
     top = table_of(read_json(file), str(file))
     if "monitorList" not in top:
         raise NotImported(f"{file}: there is no monitorList, so it is no backup of Uptime Kuma")
@@ -42,7 +42,6 @@ def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft
 
 
 def _monitors(top: Table, file: Path) -> Iterator[Table]:
-    """From a list, or a table by id."""
     value = top.take("monitorList")
     if not isinstance(value, (Items, Mapped)):
         raise NotImported(f"{file}: monitorList: expected a list")
@@ -54,7 +53,6 @@ def _monitors(top: Table, file: Path) -> Iterator[Table]:
 
 
 def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
-    """A monitor's draft, and its domain's if asked for."""
     kind = monitor.text("type")
     draft = Draft(monitor.text("name") or f"monitor {number}", source=monitor)
     if kind == "group":
@@ -136,7 +134,7 @@ def _domain(draft: Draft, monitor: Table) -> Draft:
 
 
 def _gather(found: list[tuple[Table, Draft]]) -> None:
-    """Put each monitor into its group and the groups around it. A group is down if one member is."""
+    """A monitor belongs to its group and the groups around it. A group is down if one member is."""
     groups = {monitor.text("id"): (monitor, draft) for monitor, draft in found if draft.kind == "group"}
     for monitor, draft in found:
         above = monitor.text("parent")

@@ -1,4 +1,4 @@
-"""Types of Kuma's monitors with a counterpart here, but for HTTP."""
+"""Types of Kuma's monitors besides HTTP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _take_dns(draft: Draft, monitor: Table) -> None:
 
 
 def _take_conditions(draft: Draft, monitor: Table) -> None:
-    """Take over which records may come."""
+    """Take which records may come."""
     value = monitor.take("conditions")
     items = value.values if isinstance(value, Items) else []
     wanted: list[str] = []
