@@ -1,7 +1,7 @@
-"""A scheduler runs jobs on their schedules, under limits, in one process. A store remembers the jobs if you like.
+"""A scheduler runs jobs on their schedules, under limits, in one process. A store can remember the jobs.
 
 Begin with `Scheduler` and its method `add`. `Missed`, `ScheduleError`, `LifecycleError` and `UnknownLimit` come from
-the packages `schedule` and `timerqueue`. They are here so that you need not import those packages.
+the packages `schedule` and `timerqueue`.
 """
 
 from typing import TYPE_CHECKING
@@ -178,7 +178,6 @@ if TYPE_CHECKING:
 else:  # so that type checkers refuse names that the package lacks
 
     def __getattr__(name: str) -> str:
-        """Return the version of the distribution. Nothing in the package needs it, and the lookup takes a while."""
         if name != "__version__":
             msg = f"module 'scheduler' has no attribute {name!r}"
             raise AttributeError(msg)

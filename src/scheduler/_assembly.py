@@ -1,4 +1,4 @@
-"""The assembly of a scheduler: each part is made once, in the order of the folders, and given its parts."""
+"""The assembly of a scheduler: each part is made once, in the order of the folders."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .queues import Queue
 from .stores import Shares, Store, capabilities, store_at
 
 AUDIT_EVERY: Final = 300.0
-"""Seconds between audits, by default."""
+"""Seconds, by default."""
 
 
 def core_of(
     clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float, ownership: Ownership
 ) -> Core:
-    """Put together the parts that run jobs. `kill_after` in seconds. `ownership`: which stored jobs are ours."""
+    """Make the parts that run jobs. `kill_after` in seconds."""
 
     def fire(batch: list[Alarm], now: float) -> None:
         turn.fire(batch, now)  # the queue is made first, and this last
@@ -87,12 +87,12 @@ def core_of(
 
 
 def rests_of(core: Core, windows: Mapping[str, float]) -> Rests:
-    """Put together the parts of rates, by the windows of limits in seconds."""
+    """Make the parts of rates. `windows`: seconds by limit."""
     return Rests(core.pool, core.queue.push, core.monotonic, windows)
 
 
 def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
-    """Return which jobs of a store are ours: jobs out of a queue, jobs of our shards, or all."""
+    """Choose which stored jobs are ours: claims from a queue, our shards, or all."""
     sharing = capabilities(store).sharing
     if queue is not None:
         return Claims(sharing)
@@ -100,17 +100,16 @@ def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
 
 
 def audit_of(store: Store | None, audit: object) -> float | None:
-    """Return the seconds between audits. None: on request only. Raises InvalidJob for what is no length."""
+    """Return seconds between audits. None: on request only. Raises InvalidJob if `audit` is no length of time."""
     if audit == "auto":
         return None if store is None or store.is_immediate else AUDIT_EVERY
     return some_seconds_of("audit", audit)
 
 
 def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[str, int]) -> Store | None:
-    """Find the store, which may be given by its URL.
+    """Find the store, if given by its URL.
 
-    Raises TypeError for a queue without a store. Raises InvalidJob for limits of the fleet without a store that nodes
-    share, by which they know one another.
+    Raises TypeError for a queue without a store, and InvalidJob for a limit of the fleet without a shared store.
     """
     if isinstance(store, str):
         store = store_at(store)

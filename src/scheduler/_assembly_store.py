@@ -1,4 +1,4 @@
-"""The assembly of the parts that deal with a store: one function for each kind of ownership. All return one type."""
+"""The parts that deal with a store, for each kind of ownership."""
 
 from __future__ import annotations
 
@@ -49,10 +49,7 @@ EPOCH_BITS: Final = 32
 
 @frozen(kw_only=True)
 class StoreOptions:
-    """The options of a scheduler for its store. Durations in seconds.
-
-    `of_fleet`: sizes of the fleet's limits. `audit` None: on request only.
-    """
+    """Options for a store. Times in seconds. `audit` None: on request only."""
 
     store: Store
     queue: Queue | None
@@ -65,7 +62,7 @@ class StoreOptions:
 
 @frozen(eq=False)
 class Remembering:
-    """The parts that deal with a store, audit all jobs, and borrow units. `memory` None: there is no store."""
+    """The parts that deal with a store. `memory` None: there is none."""
 
     memory: Memory | None
     watchdog: Watchdog
@@ -74,8 +71,6 @@ class Remembering:
 
 @frozen(eq=False)
 class _Base:
-    """The parts that are the same for each kind of ownership."""
-
     options: StoreOptions
     registry: PartedRegistry
     writer: Writer
@@ -91,7 +86,7 @@ class _Base:
         return self.options.store
 
     def watchdog(self, running: Callable[[], list[StoredTick]]) -> Watchdog:
-        """Make the watchdog. `running`: returns which ticks of ours run, as the store says, after all earlier calls."""
+        """`running`: the store's list of our running ticks, asked after all earlier calls."""
         ask: AskWhatRuns = partial(self.writer.submit, running)
         return Watchdog(self.core, self.options.audit, Records(self.core, self.rows.crashes, self.rows.row_reader, ask))
 
@@ -102,7 +97,7 @@ class _Base:
         return Polling(self.store, self.writer, self.rows, commits=commits, others=others, every=self.options.poll)
 
     def line(self, *, is_immediate: bool) -> Writer:
-        """Make a writer for calls next to the commits."""
+        """Make a writer whose calls commits do not delay."""
         return InlineWriter() if is_immediate else ThreadWriter(self.core.loop.call_soon)
 
     def remembering(
@@ -122,14 +117,14 @@ class _Base:
 
 
 def without_store(core: Core, audit: float | None) -> Remembering:
-    """Put together the audit of all jobs without a store, every `audit` seconds. None: on request only."""
+    """Make the audit of all jobs, every `audit` seconds. None: on request only."""
     return Remembering(None, Watchdog(core, audit), NoUnits())
 
 
 def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, tasks: Tasks, rests: Rests) -> Remembering:
-    """Put together the parts that deal with the store.
+    """Make the parts for a store.
 
-    Raises TypeError for what is no Retention, and for a queue if the store has no executions.
+    Raises TypeError if `retention` is not a Retention, or the store has no executions for a queue.
     """
     check_retention(options.retention)
     store = options.store
@@ -147,7 +142,7 @@ def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, task
 
 
 def alone(base: _Base) -> Remembering:
-    """Put together the parts for a store that is not shared."""
+    """Make the parts for an unshared store."""
     store = base.store
     watchdog = base.watchdog(lambda: store.running())  # noqa: PLW0108 - it is looked up at each audit
     commits = base.commits(NoConsequences())
@@ -156,7 +151,7 @@ def alone(base: _Base) -> Remembering:
 
 
 def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
-    """Put together the parts for a store in which each node has some shards."""
+    """Make the parts for a store in which each node owns shards."""
     watchdog = base.watchdog(lambda: sharing.running(shares.all()))
     requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
     fleet = _Fleet(base, sharing, requests)
@@ -167,7 +162,7 @@ def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
 
 
 def queued(base: _Base, held: Claims, queue: Queue) -> Remembering:
-    """Put together the parts for a store whose jobs come out of a queue, shared or not."""
+    """Make the parts for a store whose jobs come out of a queue."""
     store, sharing = base.store, capabilities(base.store).sharing
     executions = executions_of(store)
     watchdog = base.watchdog(lambda: store.running() if sharing is None else _of_us(store.running(), sharing.last))
@@ -197,8 +192,6 @@ def queued(base: _Base, held: Claims, queue: Queue) -> Remembering:
 
 
 class _Fleet:
-    """The parts with which a scheduler shares its store."""
-
     def __init__(self, base: _Base, sharing: Sharing, requests: Requests) -> None:
         self._base = base
         self._sharing = sharing
@@ -208,7 +201,7 @@ class _Fleet:
         self.consequences = SharedConsequences(self._lease_guard, self._ways, requests)
 
     def others(self, leave: Callable[[list[StoredRequest]], object]) -> OtherNodes:
-        """Make the other nodes. `leave`: handles requests for jobs that are not ours."""
+        """`leave`: handles requests for jobs that are not ours."""
         base = self._base
         return OtherNodes(
             self._sharing,
@@ -220,7 +213,6 @@ class _Fleet:
         )
 
     def node_parts(self, ours: Owned, commits: Commits, polling: Polling) -> NodeParts:
-        """Put together the parts of a node."""
         base, sharing, lease_guard = self._base, self._sharing, self._lease_guard
         return NodeParts(
             sharing=sharing,
@@ -236,7 +228,6 @@ class _Fleet:
         )
 
     def units(self) -> Borrowing:
-        """Make the part that borrows units of the fleet's limits, if there are such limits."""
         base, lending = self._base, capabilities(self._base.store).lending
         if not base.options.of_fleet or lending is None:
             return NoUnits()
@@ -252,19 +243,19 @@ class _Fleet:
 
 
 def _of_us(running: list[StoredTick], view: View | None) -> list[StoredTick]:
-    """Return the ticks that this incarnation has marked. The others are other nodes', or dead ones'."""
+    """Return the ticks that this incarnation has marked."""
     return [tick for tick in running if view is not None and tick.fence >> EPOCH_BITS == view.me]
 
 
 def check_retention(retention: Retention) -> None:
-    """Raise TypeError for what is no Retention."""
+    """Raise TypeError unless it is a Retention."""
     if not isinstance(retention, Retention):
         msg = f'retention must be a Retention, such as Retention(age="30d"), not {retention!r}'
         raise TypeError(msg)
 
 
 def executions_of(store: Store) -> Executions:
-    """Return the verbs that take jobs out of a queue. Raises TypeError for a store without them."""
+    """Return the store's executions. Raises TypeError if it has none."""
     executions = capabilities(store).executions
     if executions is None:
         msg = f"a queue needs a store that keeps executions, such as PostgresStore(dsn, shared=True), and not {store!r}"

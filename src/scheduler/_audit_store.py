@@ -1,11 +1,11 @@
-"""An audit of a store from outside: the watchdog's work, done once, by a process that is no node.
+"""An audit of a store from outside: the watchdog's work, done once, by a process that is not a node.
 
-    nodes       those whose leases ended long ago, and who do not renew them, are removed; their shards become free
-    rows        jobs whose rows make one doubt that a node has them: their nodes are asked, and mend
-    queue       where one is given: each job without an owner gets one execution, and that stands in the queue
+    nodes       nodes whose leases ended long ago are removed; their shards become free
+    rows        nodes are asked about jobs that they may have lost, and mend them
+    queue       each job without an owner gets one execution, which stands in the queue
 
-Nodes may run meanwhile, or none. The jobs are divided into sixteen parts. Each part is checked under the try-lock that
-the nodes' own audits take. Synchronous: it needs a thread, or a program, of its own.
+Nodes may run meanwhile: each of sixteen parts is checked under the try-lock of their own audits. Synchronous: it needs
+its own thread or program.
 """
 
 from __future__ import annotations
@@ -31,40 +31,40 @@ from .stores import LATE, LEASE, PARTS, Decide, Doubt, Doubted, FleetView, Visit
 
 SECOND_US: Final = 1_000_000
 BETWEEN_LOOKS: Final = 0.1
-"""Seconds between two looks at the answers."""
+"""Seconds."""
 
 
 class Visited(Protocol):
-    """A store that can be visited, as PostgresStore can."""
+    """A store that can be visited, such as PostgresStore."""
 
     def visit(self) -> AbstractContextManager[Visit]:
-        """Let a process that is no node audit the rows."""
+        """Let a process that is not a node audit the rows."""
 
     def fleet(self) -> FleetView:
         """Return the nodes that share the store."""
 
 
 class Became(Enum):
-    """The fate of a job that was doubted."""
+    """The fate of a doubted job."""
 
     MENDED = "mended"
-    """The job's node had lost it, and has it again."""
+    """Its node had lost it, and has it again."""
     WELL = "well"
-    """The job's node knows it, and it waits for room, or for its last run."""
+    """Its node knows it. It waits for room, or for its last run."""
     NOT_ANSWERED = "not answered"
-    """The job's node did not answer in time. It audits by itself, every few minutes."""
+    """Its node did not answer in time, but audits every few minutes."""
     WITH_NOBODY = "with nobody"
-    """No node has the job. The next node that starts will take it."""
+    """No node has it. The next node that starts takes it."""
 
     @property
     def key(self) -> str:
-        """The fate as a word without spaces, for JSON: "not_answered"."""
+        """The word for JSON, such as "not_answered"."""
         return self.name.lower()
 
 
 @frozen
 class Finding:
-    """A job that was doubted, the tick since which it is due, and its fate. `reason`: what was wrong."""
+    """A doubted job, due since that tick. `reason`: what was wrong."""
 
     job_id: str
     doubt: Doubt
@@ -77,10 +77,10 @@ class Finding:
 class StoreAudit:
     """The findings of an audit of a store.
 
-    `jobs`: how many unpaused jobs the checked parts have. `busy`: parts that other audits were checking. `buried`:
-    names of nodes that were removed. `free`: shards without an owner, though there are nodes. Of a queue: `planned`,
-    jobs that have got an execution. `requeued`, executions that their queue did not have, or had too late. `withdrawn`,
-    executions of jobs that need none. `failed`, jobs for which none could be planned.
+    - `jobs`: unpaused jobs in the checked parts. `busy`: parts that other audits were checking.
+    - `buried`: names of removed nodes. `free`: shards without an owner, though there are nodes.
+    - Of a queue: `planned`: jobs that got an execution. `requeued`: executions that it lacked, or had too late.
+      `withdrawn`: executions that no job needs. `failed`: jobs that could not be planned.
     """
 
     jobs: int
@@ -96,13 +96,13 @@ class StoreAudit:
 
     @property
     def mended(self) -> int:
-        """How many faults the audit has mended."""
+        """The number of mended faults."""
         of_jobs = sum(each.became is Became.MENDED for each in self.findings)
         return len(self.buried) + of_jobs + self.planned + self.requeued + self.withdrawn
 
     @property
     def left(self) -> int:
-        """How many faults may remain."""
+        """The number of faults that may remain."""
         unsure = {Became.NOT_ANSWERED, Became.WITH_NOBODY}
         return self.free + self.failed + sum(each.became in unsure for each in self.findings)
 
@@ -110,11 +110,11 @@ class StoreAudit:
 def audit_store(
     store: Visited, queue: Queue | None = None, *, wait: float = 10.0, clock: Clock | None = None
 ) -> StoreAudit:
-    """Audit a store, and the queue in which its jobs stand, once.
+    """Audit a store, and the queue of its jobs, once.
 
-    `wait`: how many seconds nodes have to answer. `queue` is opened and closed here; it should take nothing:
-    `BeanstalkdQueue(address, reservers=0)`. Raises StoreError and QueueUnavailable, and ValueError if the store's jobs
-    stand in a queue and none is given.
+    `wait`: seconds for nodes to answer. `queue` is opened and closed here, and should take nothing:
+    `BeanstalkdQueue(address, reservers=0)`. Raises StoreError or QueueUnavailable, and ValueError if the jobs stand in
+    a queue and none is given.
     """
     clock = SystemClock() if clock is None else clock
     with store.visit() as visit:
@@ -128,11 +128,7 @@ def audit_store(
 
 
 def _bury(visit: Visit) -> tuple[str, ...]:
-    """Remove dead nodes.
-
-    A clock that was just set may end the lease of a healthy node. That node renews it during a wait of one lease. If no
-    lease has ended there is no wait.
-    """
+    """Remove dead nodes, after one lease: a healthy node whose clock was just set renews its lease meanwhile."""
     ended = visit.ended()
     if not ended:
         return ()
@@ -176,7 +172,7 @@ def _of_queue(store: Visited, visit: Visit, buried: tuple[str, ...], queue: Queu
 
 
 def _plan(clock: Clock) -> Decide:
-    """Return what plans the execution of a job without an owner: a scheduler's parts, of which none runs."""
+    """Return a planner of jobs without an owner, made of a scheduler's parts, none of which runs."""
     pool = TaskPool(1, clock=clock)
     core = core_of(clock, pool, system_random(), max_subtasks=1, kill_after=1.0, ownership=Alone())
     updates = Registry(core, Lifecycle("audit"), Tasks(has_store=True), has_store=True).updates
@@ -185,15 +181,13 @@ def _plan(clock: Clock) -> Decide:
 
 
 def _never(_at: float, _func: Callable[[], None]) -> None:
-    """Leave what a queue does not take: it is pending in the store, and this process is about to end."""
+    """Drop the call: the execution stays pending in the store, and this process is about to end."""
 
 
-def _nowhere(_deliveries: object) -> None:
-    """Take nothing: a queue that only puts gives nothing out."""
+def _nowhere(_deliveries: object) -> None: ...
 
 
 def _asked(visit: Visit, doubted: Sequence[Doubted], clock: Clock, wait: float) -> Iterator[Finding]:
-    """Ask the nodes about their jobs, and yield the fate of each job."""
     to_ask = [each for each in doubted if each.owner is not None]
     numbers = visit.ask(to_ask) if to_ask else []
     until = clock.monotonic() + wait

@@ -25,10 +25,10 @@ from ._watchdog import Watchdog
 logger = getLogger(__name__)
 
 SHORT: Final = 0.1
-"""Seconds between a stop and the handoff of idle jobs to the other nodes of the store."""
+"""Seconds from a stop to the handoff of idle jobs to other nodes."""
 
 LOOK_EVERY: Final = 10.0
-"""Seconds between looks at a wall clock that does not announce its own steps."""
+"""Seconds between looks at a wall clock that does not announce steps."""
 
 
 class Lifespan:
@@ -56,14 +56,14 @@ class Lifespan:
         self._grace = 0.0
         self._stop_asked = anyio.Event()
         self.started = anyio.Event()
-        """Set when the scheduler has begun, or could not: then there is a `failure`."""
+        """Set at the beginning, or at a `failure`."""
         self.failure: Exception | None = None
         self._has_begun = False
         self._has_ended = False
 
     @property
     def state(self) -> LifecycleState:
-        """The state: PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
+        """PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
         return self._lifecycle.state
 
     @property
@@ -85,15 +85,14 @@ class Lifespan:
     async def let_time_pass(self) -> None:
         """Move a clock that is moved by hand until `run` is over: its user cannot move it any more.
 
-        Time passes while every run sleeps on that clock. A run that waits for anything else takes as long as that
-        takes.
+        Time passes while every run sleeps on that clock.
         """
         clock: Any = self._clock
         if hasattr(clock, "travel_until"):
             await clock.travel_until(lambda: self._has_ended, lambda: 0 < clock.asleep(RUN) >= self._pool.active)
 
     def start(self) -> None:
-        """Start the lifecycle, from the thread of the loop. Raises LifecycleError."""
+        """Start the lifecycle, on the loop. Raises LifecycleError."""
         # The thread comes first: a caller that sees the scheduler run must know which thread is the loop's.
         if self._lifecycle.state is LifecycleState.PRE_RUNNING:
             self._core.loop.adopt_thread()
@@ -101,7 +100,7 @@ class Lifespan:
         self._has_begun = True
 
     async def run(self) -> None:
-        """Run until the scheduler has been stopped and nothing of it runs any more."""
+        """Run until the scheduler has stopped and all its runs have ended."""
         try:
             await self._live()
         finally:
@@ -143,7 +142,6 @@ class Lifespan:
             self._listeners.tell(SchedulerStopped(instant_at(self._clock.wall()), cut_off))
 
     async def _load(self, group: TaskGroup) -> None:
-        """Start the timer queue: at once without a store, else when the jobs that start soonest have been read."""
         if self._memory is None:
             group.start_soon(self._queue_runs, name="scheduler timer queue")
             return
@@ -166,7 +164,6 @@ class Lifespan:
             raise self.failure
 
     async def _queue_runs(self) -> None:
-        """Run the timer queue, and look at the clock even when nothing is due."""
         with suppress(LifecycleError):  # it was stopped before it could begin
             self._look_again()
             await self._core.queue.run()
@@ -177,7 +174,7 @@ class Lifespan:
             self._core.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
 
     async def _wind_down(self) -> tuple[str, ...]:
-        """Wait for what runs, then cancel it. Return the ids of the jobs whose runs were cut off."""
+        """Return the ids of jobs whose runs were cut off."""
         self._core.runs.stop(only_waiting=True)
         grace = self._grace
         if self._memory is not None and self._core.jobs.ownership.is_shared and grace > SHORT:
@@ -192,7 +189,7 @@ class Lifespan:
         return cut_off
 
     def _hand_over(self) -> None:
-        """Leave due ticks to the next scheduler: from now on no request touches this scheduler's jobs."""
+        """Leave due ticks to the next scheduler: no request touches this scheduler's jobs any more."""
         for job in self._core.jobs.jobs():
             if job.backlog:
                 job.backlog = None
@@ -201,7 +198,6 @@ class Lifespan:
         return tuple(dict.fromkeys(run.job.id for run in self._core.runs.oldest_first()))
 
     async def _idle(self, within: float | None) -> None:
-        """Return when no run goes on, or after `within` seconds."""
         if not self._core.runs.active:
             return
         event = anyio.Event()

@@ -1,4 +1,4 @@
-"""How users run a scheduler: as a context manager, to the end, or each job once."""
+"""How users run a scheduler: as a context manager, until it ends, or each job once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._words import refuse_verb
 
 
 class SchedulerState(enum.Enum):
-    """The state of a scheduler, which runs once. There is no way back."""
+    """The state of a scheduler, which only goes forward."""
 
     PRE_RUNNING = LifecycleState.PRE_RUNNING.value
     RUNNING = LifecycleState.RUNNING.value
@@ -29,7 +29,7 @@ class SchedulerState(enum.Enum):
 
 
 class Running(Resident):
-    """The base class of Scheduler that runs it: once, and in the process that made it."""
+    """Runs a scheduler: once, in the process that made it."""
 
     _clock: Clock
     _core: Core
@@ -39,7 +39,7 @@ class Running(Resident):
 
     @property
     def state(self) -> SchedulerState:
-        """The state: PRE_RUNNING, RUNNING or, as soon as `stop` is called, STOPPED."""
+        """PRE_RUNNING, RUNNING or, as soon as `stop` is called, STOPPED."""
         return SchedulerState(self._life.state.value)
 
     def __repr__(self) -> str:
@@ -48,19 +48,16 @@ class Running(Resident):
     if not TYPE_CHECKING:  # type checkers refuse unknown attributes by themselves
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Raise AttributeError for an attribute that a Scheduler lacks. The error names the right verb."""
             refuse_verb(name)
 
         def __enter__(self) -> NoReturn:
-            """Raise TypeError, with the way to run a scheduler."""
             msg = "a Scheduler runs on an event loop: write `async with`, or for a thread see docs/recipes.md"
             raise TypeError(msg)
 
         def __exit__(self, *_: object) -> None:
-            """Do nothing: `with` looks for this before it calls __enter__."""
+            """Exist: `with` looks for it before it calls __enter__."""
 
     def _refuse_unless_running(self, what: str) -> None:
-        """Raise LifecycleError unless the scheduler runs. `what`: the verb that needs it."""
         if self._lifecycle.state is not LifecycleState.RUNNING:
             msg = f"cannot {what}: this scheduler is {self.state.value}, and not running"
             raise LifecycleError(msg)
@@ -68,15 +65,15 @@ class Running(Resident):
     def stop(self, grace: timedelta | float | str = "5s") -> None:
         """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.
 
-        This returns at once, and `run` returns when everything is over. More calls change nothing. Do not call it in a
-        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`. In a
-        forked child the scheduler has stopped already.
+        This returns at once; `run` returns when everything has ended. More calls change nothing. A forked child's
+        scheduler has stopped already. In a handler of `signal.signal`, which interrupts the loop at any point, do not
+        call it: use `anyio.open_signal_receiver`.
         """
         seconds = seconds_of("grace", grace)
         self._life.stop(seconds)
 
     async def run(self) -> None:
-        """Run until `stop`. Raises LifecycleError if the scheduler has run, or was stopped, before."""
+        """Run until `stop`. Raises LifecycleError if the scheduler has run or stopped before."""
         self._life.start()
         await self._life.run()
         self._life.raise_failure()
@@ -88,8 +85,8 @@ class Running(Resident):
     ) -> dict[str, RunEnded]:
         """Run every job once, now, with all its subtasks, then stop. Return how each ended, by job id.
 
-        Schedules are ignored; limits, timeouts and retries hold. Jobs of other nodes are left to them. The answer
-        leaves out jobs that were removed meanwhile, and jobs whose runs had not ended after `timeout`.
+        Schedules are ignored; limits, timeouts and retries hold. Other nodes' jobs are left to them. The answer leaves
+        out removed jobs, and runs that had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
         self._life.start()

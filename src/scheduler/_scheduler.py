@@ -1,4 +1,4 @@
-"""Scheduler: what users hold. Its verbs may be called from any thread; what they cause happens on the loop."""
+"""Scheduler, whose verbs any thread may call. Their effects happen on the loop."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ E2 = TypeVar("E2", bound=Event)
 
 
 class Scheduler(Running):
-    """A scheduler runs jobs on their schedules, under limits, until you stop it. It runs once.
+    """Runs jobs on their schedules, under limits, until you stop it. A scheduler runs once.
 
-    - `limit`: how many tasks run at a time, subtasks included. `max_subtasks`: the most subtasks of one run.
-    - `limits`: the units of each name in `needs`. "server:*" gives each name that begins with "server:" a limit of its
-      own. `fleet(200)` holds for all nodes of a shared store. `rate(10, "1s")` lets ten tasks begin in any second.
-    - `clock`: the clock of everything. Tests give a ManualClock. `random`: where the jitter of retries comes from.
+    Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
+
+    - `limit`: the most tasks at a time, subtasks included. `max_subtasks`: the most of one run.
+    - `limits`: the units of each name in `needs`. "server:*" gives each name that begins with "server:" its own limit.
+      `fleet(200)` holds for all nodes of a shared store. `rate(10, "1s")` lets ten tasks begin in any second.
+    - `clock`: tests give a ManualClock. `random`: for the jitter of retries.
     - `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
       loop may stand still before a LoopBlocked event. None: no event.
-    - `store`: where jobs, counts and history are kept: a Store, or a URL such as "sqlite:///jobs.db" or
+    - `store`: keeps jobs, counts and history: a Store, or a URL such as "sqlite:///jobs.db" or
       "postgresql://user@host/database". A job then names a registered task, and its arguments are JSON.
     - `queue`: where the next tick of each stored job waits, such as a BeanstalkdQueue. The store must be shared.
     - `crash_floor`: how long a job rests after its process died during a run. `retention`: how much history is kept.
-      `poll`: how often the scheduler looks for changes by others.
-    - `audit`: how often the watchdog looks at all jobs. "auto": every five minutes, if the store outlives the process.
+      `poll`: how often others' changes are read.
+    - `audit`: how often the watchdog checks all jobs. "auto": every five minutes if the store outlives the process.
       None: only when you call `audit()`.
-
-    Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
 
     _kind_of_life: type[Lifespan] = Lifespan
@@ -166,24 +166,23 @@ class Scheduler(Running):
     ) -> Job:
         """Add a job: run `func(*args, **kwargs)` whenever `schedule` says. Any thread.
 
-        - `func`: an `async def`, or a `def`, which runs in a worker thread. It may return Subtasks. `args`, `kwargs`:
-          its arguments. `inline`: call a `def` on the event loop, for functions that take microseconds.
-        - `schedule`: a Schedule, its text, or the interval of an Every. `id`: the unique name of the job, which decides
-          its place in the interval. None: "job-1", "job-2" and so on.
-        - `needs`: names of limits, or a mapping from names to units. `priority`: of the jobs that wait, the
-          highest goes first. One step weighs as much as ten seconds of waiting.
-        - `timeout`: for one run with all its subtasks. `retry`: when to try again after a failure. `overlap`: what
-          to do when the last run has not ended. `max_running`: the most runs at a time, for Overlap.ALLOW; None: 10.
+        - `func`: an `async def`, or a `def`, which runs in a worker thread. It may return Subtasks. `inline`: call a
+          `def` on the event loop, if it takes microseconds.
+        - `schedule`: a Schedule, its text, or the interval of an Every. `id`: unique. None: "job-1" and so on.
+        - `needs`: names of limits, or a mapping from names to units. `priority`: the highest waiting job goes first.
+          One step weighs as much as ten seconds of waiting.
+        - `timeout`: for one run with all its subtasks. `retry`: when to try again after a failure. `overlap`: what to
+          do when the last run has not ended. `max_running`: the most runs at a time, for Overlap.ALLOW. None: 10.
         - `missed`: which late ticks still run. `grace`: how late is too late, for Missed.SKIP. `catch_up`: the most
-          ticks that wait, for Missed.ALL. `delivery`: whether a tick runs again after a crash.
+          waiting ticks, for Missed.ALL. `delivery`: whether a tick runs again after a crash.
         - `place`: jobs of one place are on one node. `where`: the labels that a node needs, such as "region=eu".
-          `agents`: how many nodes run each tick, or "all". `apart`: the label in which they differ; None: "zone".
+          `agents`: how many nodes run each tick, or "all". `apart`: the label in which they differ. None: "zone".
         - `start`: "phase" (None means this for Every): a hash of `id` decides the place in the first interval. "now":
           at once, and then on the grid. Or a datetime.
-        - `on_conflict`: what to do if the id exists, in the store too. "error": raise. "update": change the job; its
-          counts, its pause and its place in the schedule stay. "replace": remove it first. "keep": change nothing.
-        - `tags`: words by which you pause many jobs at once. `name`: a name for people. `durable`: keep the job in the
-          store, if there is one. Then `func` is a registered task, or its name.
+        - `on_conflict`: if the id exists, in the store too. "error": raise. "update": change the job, but keep its
+          counts, pause and place in the schedule. "replace": remove it first. "keep": change nothing.
+        - `tags`: words by which you pause many jobs. `name`: for people. `durable`: keep the job in the store, if there
+          is one. Then `func` is a registered task, or its name.
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """
@@ -227,13 +226,14 @@ class Scheduler(Running):
         tags: Iterable[str] = (),
         durable: bool = True,
     ) -> list[Job]:
-        """Add many jobs that run `func` with the same options. Each costs a third to two thirds of an `add`.
+        """Add many jobs that run `func` with the same options, all or none. Any thread.
 
-        `jobs`: tuples (id, schedule), (id, schedule, args) or (id, schedule, args, kwargs), or NewJobs, which also have
-        a name and tags of their own. `tags` are for all of them. The other options mean what they mean in `add`.
+        `jobs`: NewJobs, or tuples (id, schedule), (id, schedule, args) or (id, schedule, args, kwargs). A NewJob may
+        have its own name and more tags. Other options are as in `add`. Each job costs a third to two thirds of an
+        `add`.
 
-        All jobs are added, or none. It returns them in this order. It raises what `add` raises, with the index of the
-        wrong job, and DuplicateJob if an id comes twice. Any thread.
+        Returns the jobs in this order. Raises as `add` does, with the index of the wrong job, and DuplicateJob for a
+        repeated id.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
         policy = self._policies.of((*options, where))
@@ -250,10 +250,10 @@ class Scheduler(Running):
         replace: bool = False,
         without_store: bool = False,
     ) -> None:
-        """Let stored jobs name `func` from now on. Jobs that waited for this name come alive. Any thread.
+        """Let stored jobs name `func`. Jobs that waited for this name begin. Any thread.
 
         `inline`: a `def` runs on the loop itself. `replace`: `func` may replace another callable. `without_store`: runs
-        begin even while the store does not answer: for tasks that may run twice. Raises InvalidJob.
+        begin even while the store does not answer, for tasks that may run twice. Raises InvalidJob.
         """
         self._tasks.register(name, func, inline=inline, replace=replace, without_store=without_store)
         if self._memory is not None:
@@ -270,9 +270,9 @@ class Scheduler(Running):
         return decorated(self.register, name, inline=inline)
 
     async def flush(self) -> None:
-        """Return when everything that you asked for until now is durable. Without a store this returns at once.
+        """Wait until all your earlier changes are durable. Without a store, return at once.
 
-        It waits as long as the store does not work. Raises StoreError if the store has refused a part, and
+        It waits as long as the store does not work. Raises StoreError if the store has refused a change, and
         LifecycleError.
         """
         if self._memory is not None:
@@ -282,10 +282,9 @@ class Scheduler(Running):
     async def history(
         self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
     ) -> list[Record]:
-        """Return how ticks ended, latest first: of one job, which may be gone, or of all jobs. None without a store.
+        """Return how ticks ended, latest first: of one job, which may be gone, or of all. Empty without a store.
 
-        `outcome` None: the run goes on. `before`: only ticks that were due before that. Raises StoreError, and
-        InvalidJob.
+        `outcome` None: the run goes on. `before`: only ticks due before that. Raises StoreError or InvalidJob.
         """
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
@@ -295,17 +294,16 @@ class Scheduler(Running):
     async def audit(self) -> Audit:
         """Check the next start of each job now, mend what is wrong, and return the findings.
 
-        The watchdog does the same every `audit` seconds. While another audit goes on, this one checks nothing and says
-        so. Raises LifecycleError if the scheduler does not run.
+        The watchdog does this every `audit` seconds. While another audit goes on, this one checks nothing and says so.
+        Raises LifecycleError unless the scheduler runs.
         """
         self._refuse_unless_running("audit")
         return await self._watchdog.audited()
 
     def reconcile(self, id: str | None = None) -> None:
-        """Check that a job that should start by itself has exactly one next start, and that any other has none.
+        """Check that each job that should start by itself has exactly one next start, and that others have none.
 
-        `id` None: check each job. Every change that you ask for ends with this check, too. Any thread. Raises
-        JobNotFound.
+        `id` None: all jobs. Each of your changes ends with this check. Any thread. Raises JobNotFound.
         """
         for job in self._jobs.jobs() if id is None else [self._jobs.get(id)]:
             self._core.loop.call(self._watchdog.look_at, job)
@@ -315,37 +313,36 @@ class Scheduler(Running):
         return self._jobs.get(id)
 
     def __contains__(self, job: object) -> bool:
-        """Return whether the scheduler has a job of that id, or that very job."""
         if isinstance(job, Job):
             return self._jobs.find(job.id) is job
         return isinstance(job, str) and self._jobs.find(job) is not None
 
     def remove(self, id: str) -> None:
-        """Take the job of that id out, as `Job.remove` does. Raises JobNotFound. Any thread."""
+        """Remove the job, as `Job.remove` does. Raises JobNotFound. Any thread."""
         self._jobs.get(id).remove()
 
     def jobs(self) -> list[Job]:
-        """Return all jobs in the order in which they were added. A job whose schedule has ended is gone."""
+        """Return all jobs in order of addition. A job whose schedule has ended is gone."""
         return self._jobs.jobs()  # type: ignore[return-value] # a new list, which callers may change
 
     def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
-        """Pause all jobs, or those with that tag, until `resume` or until `until` by the wall clock. Any thread.
+        """Pause all jobs, or all with a tag, until `resume`, or until `until` by the wall clock. Any thread.
 
-        Paused jobs do not start by themselves, nor do jobs that are added meanwhile. Runs may end, and `Job.run_now`
-        still works. A job starts only if neither it, nor one of its tags, nor everything is paused. Another call gives
-        the same pause this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
+        Paused jobs, present and future, do not start by themselves. Runs may end, and `Job.run_now` works. A job starts
+        only if neither it, nor one of its tags, nor everything is paused. Another call changes the pause's reason and
+        end. Raises InvalidJob unless `until` is aware and in the future.
         """
         self._registry.pause_scope(scope_of(tag_of(tag)), reason, until)
 
     def resume(self, tag: str | None = None) -> None:
-        """End the pause of all jobs, or of that tag, if there is one. What the jobs missed stays missed. Any thread.
+        """End the pause of all jobs, or of a tag, if any. Missed ticks stay missed. Any thread.
 
-        Jobs that have a pause of their own, or are under another such pause, stay paused.
+        Jobs under another pause, or with their own, stay paused.
         """
         self._registry.resume_scope(scope_of(tag_of(tag)))
 
     def pauses(self) -> list[Pause]:
-        """Return the pauses of everything and of tags that hold now. For the pause of one job, see `Job.error`."""
+        """Return the present pauses of everything and of tags. One job's pause is in `Job.error`."""
         return list(self._core.pausing.pauses)
 
     @overload
@@ -363,22 +360,22 @@ class Scheduler(Running):
     ) -> Callable[[], None]: ...
 
     def listen(self, listener: Callable[[Any], object], *kinds: type[Any]) -> Callable[[], None]:
-        """Call `listener` on the loop with every event, or with those of some kinds: `s.listen(callback, RunEnded)`.
+        """Call `listener` on the loop with every event, or with some kinds: `s.listen(callback, RunEnded)`.
 
-        Call what this returns to stop listening. Raises TypeError.
+        Call the returned function to stop listening. Raises TypeError.
         """
         return self._listeners.add(listener, *kinds)
 
     def resize(self, limit: float | None = None, limits: Mapping[str, float | Fleet | Rate] | None = None) -> None:
-        """Change the limit, change named limits, or add some. Runs go on: a smaller limit drains. Any thread.
+        """Change the limit or named limits, or add some. Runs go on: a smaller limit drains. Any thread.
 
-        Raises InvalidJob for a size that makes no sense, or if a limit would change between the fleet's and our own.
+        Raises InvalidJob for a wrong size, or if a limit would change between the fleet's and our own.
         """
         size = None if limit is None else limit_of("limit", limit)
         resize(self._core, self._units, self._rests, size, sizes_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
-        """Return the counts of all jobs together at this moment."""
+        """Return the present counts of all jobs together."""
         pool = self._pool.statistics()
         lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness.now().items()}
         return SchedulerStatistics(

@@ -1,11 +1,7 @@
-"""Python's garbage collector, tuned so that its collections do not stop an event loop.
+"""Python's garbage collector, tuned so that collections do not stop an event loop.
 
-A scheduler leaves no garbage in cycles: counting references frees what has ended. The collector can only look at its
-jobs again and again. A look at a million objects stops the loop for a quarter of a second. So `tune_gc` freezes loaded
-objects, and has the collector look at the others less often.
-
-The collector belongs to the process, and others may have tuned it. Their settings win over these, and at the end all is
-as it was found.
+A scheduler leaves no garbage in cycles. Yet a collection looks at all jobs: a million objects stop the loop for a
+quarter of a second.
 """
 
 from __future__ import annotations
@@ -19,19 +15,16 @@ from typing import Final
 Thresholds = tuple[int, int, int]
 
 SELDOM: Final[Thresholds] = (5_000, 10, 10)
-"""The thresholds, as `gc.set_threshold` takes them.
+"""As `gc.set_threshold` takes them.
 
-Python's own first threshold is 700 or 2,000 new objects. A few hundred runs at a time have more, and each collection
-during a run takes its objects for objects that stay.
+At Python's own first threshold, 700 or 2,000 new objects, a few hundred runs would be promoted as lasting objects.
 """
 
 OF_PYTHON: Final = 1_000
-"""The most frozen objects that the interpreter may have frozen itself: Python 3.12 freezes 375."""
+"""The most frozen objects that count as the interpreter's: Python 3.12 freezes 375."""
 
 
 class _Collector:
-    """The collector of this process, and how many users it has at the moment."""
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._users = 0
@@ -40,7 +33,6 @@ class _Collector:
         self._has_frozen = False
 
     def tune(self) -> None:
-        """Freeze the present objects, and look at the rest less often."""
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -54,7 +46,6 @@ class _Collector:
                 gc.freeze()
 
     def restore(self) -> None:
-        """Restore the settings that were found, once the last user is gone."""
         with self._lock:
             self._users -= 1
             if self._users:
@@ -72,15 +63,15 @@ _collector: Final = _Collector()
 def tune_gc() -> Iterator[None]:
     """Keep garbage collections from stopping the event loop, until the end of the block.
 
-    Enter it when everything is loaded: modules, caches, and the first jobs. Python then collects once and freezes all
-    objects, which takes as long as one full collection. After that the collector does not look at these any more. It
-    looks at new objects after every 5,000 of them, not after every 700 or 2,000 (`gc.get_threshold`).
+    Enter it when modules, caches and the first jobs are loaded. Python collects once, which takes as long as one full
+    collection, and freezes all objects: later collections skip them. New objects are collected after every 5,000 of
+    them, not after 700 or 2,000 (`gc.get_threshold`).
 
-    Reference cycles that are made inside the block are found as before, so memory stays flat. An older object is freed
-    when nothing refers to it any more. Only an older object that has become part of a cycle stays until the block ends.
+    Memory stays flat: new cycles are found, and older objects are freed when nothing refers to them. Only an older
+    object that becomes part of a cycle stays until the block ends.
 
-    Your own settings win: frozen objects, higher thresholds, collections that are switched off. At the end of the block
-    everything is as it was. You may enter it many times, in any thread: the last to leave restores.
+    Your own settings win: frozen objects, higher thresholds, collections switched off. The end of the block restores
+    everything. You may enter it many times, in any thread: the last exit restores.
     """
     _collector.tune()
     try:
@@ -90,6 +81,6 @@ def tune_gc() -> Iterator[None]:
 
 
 def _seldom(found: Thresholds) -> Thresholds:
-    """Return thresholds of at least ours. A threshold of 0 stays: it switches collections off."""
+    """A threshold of 0 stays: it switches collections off."""
     first, second, third = (each and max(each, ours) for each, ours in zip(found, SELDOM, strict=True))
     return first, second, third

@@ -1,4 +1,4 @@
-"""Words of other schedulers. A user who writes one is told the word of this scheduler."""
+"""Other schedulers' words, with this scheduler's word for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS: Final[Mapping[str, str]] = {
         'these are fields of a cron expression: add(func, Cron("30 9 * * mon-fri"))',
     ),
 }
-"""The options of `add_job` in APScheduler 3."""
+"""Of `add_job` in APScheduler 3."""
 
 VERBS: Final[Mapping[str, str]] = {
     "add_job": 'add(func, "@every 10s", id="...")',
@@ -50,7 +50,7 @@ VERBS: Final[Mapping[str, str]] = {
     "every": 'add(func, Every("10s"))',
     "run_pending": "async with Scheduler() as s, or await s.run(): it runs what is due by itself",
 }
-"""The verbs of APScheduler 3 and of the package schedule of PyPI."""
+"""Of APScheduler 3, and of the package schedule on PyPI."""
 
 
 def refuse_options(verb: str, names: Iterable[str]) -> NoReturn:
@@ -62,7 +62,7 @@ def refuse_options(verb: str, names: Iterable[str]) -> NoReturn:
 
 
 def refuse_verb(name: str) -> NoReturn:
-    """Raise AttributeError for an attribute that a Scheduler lacks."""
+    """Raise AttributeError, with the right verb."""
     hint = f": write {VERBS[name]}" if name in VERBS else ""
     msg = f"a Scheduler has no attribute {name!r}{hint}"
     raise AttributeError(msg)

@@ -1,4 +1,4 @@
-"""Start `uptime_agent`, as before it was a package of its own. An import is refused, and says where things are."""
+"""Start `uptime_agent` under its old name. An import is refused, with the new name."""
 
 import runpy
 

@@ -1,8 +1,7 @@
 """How long a batch stays open, so that more starts share its commit.
 
-A commit costs as much as a hundred runs, and a start waits for its mark's commit. So a lone start is sent at once, and
-thousands of starts wait longer. A batch closes when it stops growing: the next starts may wait for its answer. Instants
-are seconds of any even clock.
+A commit costs as much as a hundred runs. So a lone start is sent at once, and thousands of starts wait longer. A batch
+closes when it stops growing: the next starts may wait for its answer. Instants are seconds of any even clock.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FULL: Final = 100
 FADES: Final = 0.9
 
 WINDOW: Final = 1.0
-"""Seconds over which starts are counted."""
+"""Seconds."""
 
 
 def between_batches(starts_per_s: float) -> float:

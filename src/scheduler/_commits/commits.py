@@ -1,8 +1,8 @@
-"""Commits: notes of the journal go to the store, batch after batch, and its answers are acted on.
+"""Commits: notes of the journal go to the store, batch after batch.
 
 While one batch is committed the next one fills, so a busier scheduler has cheaper runs. A durable mark lets its run
-begin. A refused mark, of a tick that has run before, ends its run. A batch that cannot reach the store is sent again,
-which is harmless: it holds absolute values and fences. On the loop; the writer calls the store.
+begin; a refused mark, of a tick that has run before, ends it. A batch that cannot reach the store is sent again, which
+is harmless: it holds absolute values and fences. On the loop; the writer calls the store.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ REFUSED_OFTEN: Final = 40
 PIECE: Final = 250
 
 PRUNE_EVERY: Final = 5
-"""Failures between attempts to make room."""
 
 
 class Commits:

@@ -27,8 +27,6 @@ class Consequences(Protocol):
 
 
 class NoConsequences:
-    """For a store that is not shared."""
-
     def tried(self, error: Exception | None) -> None:
         """Do nothing."""
 

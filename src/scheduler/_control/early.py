@@ -28,8 +28,6 @@ class EarlyJob:
 
 
 class Early:
-    """`is_waiting`: the store has not been read yet."""
-
     def __init__(self, core: Core, jobs: JobList, *, is_waiting: bool) -> None:
         self.is_waiting = is_waiting
         self._core = core

@@ -54,7 +54,6 @@ class Reader:
     def __init__(self, tags: Iterable[str]) -> None:
         self._tags = tags_of(tags) if tags else NO_TAGS
         self._schedules: dict[str, Schedule] = {}
-        """By text: many jobs have the same."""
 
     def read(
         self, job: SomeJob
@@ -99,8 +98,6 @@ _LEAST: Final = 2
 
 @define
 class Drafts:
-    """Checked and planned jobs, not added yet."""
-
     by_id: dict[str, Job] = Factory(dict)
     dues: list[int | None] = Factory(list)
     """First starts, on each planner's base. None: only at once."""

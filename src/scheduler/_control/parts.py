@@ -45,13 +45,11 @@ _OF_PART: Final[Mapping[OnConflict, OnConflict]] = {
 
 class PartedRegistry(Registry):
     _new: dict[str, OnConflict]
-    """How parts conflict, by ids of wholes added before the store was read."""
 
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._new = {}
         self._without_whole: dict[str, float] = {}
-        """When parts without a whole were seen, by its id."""
         self._look: Callable[[], object] = _nothing
         self._jobs.watch_parts(self.whole_or_part_gone)
 
@@ -123,7 +121,6 @@ class PartedRegistry(Registry):
                     yield part
 
     def parts_of(self, job: Job) -> list[Job]:
-        """Return the known parts, if any."""
         if job.policy.agents is None:
             return []
         return self._jobs.parts_of(job.id)
@@ -202,7 +199,6 @@ class PartedRegistry(Registry):
                 self.see_part(job)
 
     def _renew_parts(self, job: Job, how: OnConflict) -> None:
-        """Change stored parts after their whole was added again."""
         policy = job.policy
         for old in self.parts_of(job):
             part = read_part(old.policy.where or "")
@@ -228,7 +224,6 @@ class PartedRegistry(Registry):
                 super().remove(part)
 
     def see_whole(self, job: Job) -> None:
-        """Add this node's part."""
         view = self._jobs.ownership.view
         us = next((peer for peer in view.peers if peer.epoch == view.me), None) if view is not None else None
         if us is None or job.policy.agents != EVERY_AGENT or job.unfit is not None:

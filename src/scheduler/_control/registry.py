@@ -181,7 +181,6 @@ class Registry(Verbs):
         tags: Iterable[str],
         unchanged: Unchanged,
     ) -> Drafts:
-        """Make and plan jobs, and change nothing."""
         reader = Reader(tags)
         histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
         drafts, last = Drafts(), None
@@ -230,7 +229,6 @@ class Registry(Verbs):
                 refuse(index, exc)
 
     def _put_all(self, drafts: Drafts, start: Start, on_conflict: OnConflict) -> list[Job]:
-        """Return the jobs that now have the ids."""
         jobs = list(drafts.by_id.values())
         if not jobs:
             return jobs
@@ -269,7 +267,6 @@ class Registry(Verbs):
             return self._planners.first(schedule, id, start)
 
     def _stands_for(self, plan: Plan) -> datetime | None:
-        """Return the instant for JobAdded."""
         timeline = self._core.timeline
         slot = left_out(plan, timeline.us(self._core.monotonic(), steady=True))
         return None if slot is None else some_instant_of(timeline.reported(slot, steady=True))
@@ -302,7 +299,7 @@ class Registry(Verbs):
         return job
 
     def _keep(self, job: Job, row: StoredJob | None, first: FirstStart, start: Start, on_conflict: OnConflict) -> None:
-        """Store a job that has begun. On the loop."""
+        """On the loop."""
         journal = self._core.journal
         if on_conflict == "replace":
             journal.replace(job, row)

@@ -78,7 +78,6 @@ def settled(value: Any) -> Any:
 
 
 def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Copy arguments, which the caller may change later."""
     return {name: copied(value) if name in {"args", "kwargs"} else value for name, value in changes.items()}
 
 
@@ -170,7 +169,6 @@ class Updates:
             return FirstStart(*self._planners.first(schedule, key, start))
 
     def first_start_known(self, schedule: Schedule, key: str) -> FirstStart:
-        """Return the bound schedule, without a next start."""
         with self._lock:
             bound, planner = self._planners.planner_of(schedule, key)
         return FirstStart(bound, planner, at_once=False, due_us=None)
@@ -185,7 +183,6 @@ class Updates:
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
     def _apply(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
-        """`task`: the stored name of a new function."""
         self._forget(job, change)
         if job.is_removed:
             return

@@ -40,7 +40,6 @@ class Verbs(Resident):
         self.early = Early(core, core.jobs, is_waiting=has_store)
         self.updates = Updates(core, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
         self._open: set[AskedRun] = set()
-        """Requested runs without an answer."""
         self._bind_to_process("Scheduler", "_jobs")
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:
@@ -153,7 +152,6 @@ class Verbs(Resident):
     # -- of many -------------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
-        """Pause present and future jobs."""
         reason, until = reason_of(reason), self._until(until)
         self._core.loop.call(self._core.pausing.pause_scope, scope, reason, until)
 
@@ -161,7 +159,6 @@ class Verbs(Resident):
         self._core.loop.call(self._core.pausing.resume_scope, scope)
 
     def answer_all(self) -> None:
-        """Answer requested runs: the scheduler has stopped."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         while self._open:
             with suppress(KeyError):  # another thread has answered meanwhile

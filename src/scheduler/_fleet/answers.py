@@ -66,7 +66,7 @@ def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | N
 
 
 def _reason(text: str | None) -> MissedReason:
-    """STOPPED: the reason is missing, or another version's."""
+    """Return STOPPED if the reason is missing, or another version's."""
     return next((reason for reason in MissedReason if reason.value == text), MissedReason.STOPPED)
 
 

@@ -65,8 +65,7 @@ class Keeper(Protocol):
 
     def buried(self) -> None: ...
 
-    async def lose_all(self) -> None:
-        """Stop all moves."""
+    async def lose_all(self) -> None: ...
 
 
 class Node:
@@ -99,12 +98,10 @@ class Node:
         self._is_over = False
         self._view: View | None = None
         self.turn = 0
-        """The lease's turn of the view."""
         self._is_settled = False
         """Whether the others know that we have read the store, and give us shards."""
         self.ways = parts.ways
         self._is_cut_off = False
-        """Whether a connection of ours is broken."""
         self._is_leaving = False
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
@@ -112,7 +109,6 @@ class Node:
 
     @property
     def leaves(self) -> bool:
-        """Whether every job that can go should go."""
         return self._is_leaving or self._is_cut_off
 
     async def ask(self, call: Callable[[], T]) -> T:
@@ -134,7 +130,6 @@ class Node:
         self.lease.look()
 
     def give_away(self) -> None:
-        """Give idle jobs to others: we are stopping."""
         self._is_leaving = True
         self._change.set()
 
@@ -152,7 +147,7 @@ class Node:
         self.let_go()
 
     def let_go(self) -> None:
-        """Renew the lease no more. Any thread."""
+        """Any thread."""
         self.lease.end()
         self.lease.join()
         self._sharing.close()
@@ -180,7 +175,7 @@ class Node:
                     self._change = anyio.Event()
 
     async def _settle(self) -> None:
-        """Tell the others whether we stay. Nodes of an older version would give back to us what we give them."""
+        """Nodes of an older version would give back to us what we give them."""
         view = self._view
         stays = not self.leaves or view is None or not view.heeds_unsettled
         if stays != self._is_settled:
@@ -189,7 +184,6 @@ class Node:
             self.lease.look()
 
     async def _follow(self, group: TaskGroup) -> float | None:
-        """Act on the last view. Return the seconds until the next step, or None."""
         self._keeper.lease_is(held=self.lease.is_held())
         view = self._view
         if view is None or not self.lease.is_held():
@@ -213,7 +207,6 @@ class Node:
             self.lease.resign("its lease is renewed, but it cannot connect for commits or shards, and others can")
 
     def _is_trouble_ours(self) -> bool:
-        """Return whether another node is known to have all connections."""
         view = self._sharing.last
         living = [] if view is None else [each for each in view.peers if each.left >= 0 and each.epoch != view.me]
         return not all(peer.is_unsettled or peer.is_off for peer in living)

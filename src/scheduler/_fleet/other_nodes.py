@@ -57,8 +57,6 @@ class OtherNodes:
 
 
 class Unheeded:
-    """Requests for queued jobs that the node that asked may not fetch."""
-
     def __init__(self) -> None:
         self._once: set[int] = set()
 
@@ -70,7 +68,6 @@ class Unheeded:
 
 
 def fetched_if_unheeded(fetch: Callable[[list[StoredRequest]], object]) -> Callable[[list[StoredRequest]], None]:
-    """Fetch requests that stay unheeded until the next poll."""
     unheeded = Unheeded()
 
     def leave(left: list[StoredRequest]) -> None:

@@ -85,7 +85,6 @@ class Queued:
         self.beside.end()
 
     def close(self) -> None:
-        """The queue first gets the last plans."""
         self.dispatch.close()
         self.beside.close()
 
@@ -114,7 +113,6 @@ class QueueNode:
         self._routing.see(await self.node.join())
 
     def rows(self) -> Rows:
-        """None of these jobs is ours."""
         return AllRows(self._sharing, [])
 
     def begin(self, group: TaskGroup) -> None:

@@ -29,7 +29,7 @@ SLICE: Final = 100
 
 
 class Owned(Protocol):
-    """The ownership of a node, which it may lose as a whole."""
+    """What a node may lose as a whole."""
 
     def let_go(self) -> None: ...
 
@@ -38,8 +38,6 @@ class Owned(Protocol):
 
 
 class Rejoining:
-    """`hint`: called when others have changed something."""
-
     def __init__(
         self,
         store: Store,

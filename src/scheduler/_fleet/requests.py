@@ -1,7 +1,6 @@
 """What nodes that share a store ask of each other.
 
-An act on another node's job is a row, committed with the caller's other changes. That node finds it when it polls, and
-carries it out once:
+An act on another node's job is a row, committed with the caller's other changes. That node's poll finds it:
 
     a run          -> done in the commit that marks its tick, or records why there is no run
     anything else  -> done in the commit of its changes
@@ -32,8 +31,6 @@ AuditJob = Callable[[Job, bool, Answered], None]
 
 
 class RequestedRun(AskedRun):
-    """`done` gets the answer."""
-
     __slots__ = ("_done",)
 
     def __init__(self, request: StoredRequest, done: Done) -> None:
@@ -73,7 +70,7 @@ class Requests:
         return error
 
     def begun(self) -> list[int]:
-        """Return what the next poll may leave out."""
+        """Return present requests, which the next poll may leave out."""
         self._carried_out.clear()
         return [*self._begun, *self._audited, *self._journal.doing()]
 

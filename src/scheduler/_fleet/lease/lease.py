@@ -7,8 +7,7 @@ Every second or so, and by hint, its thread asks the store, in this order:
     a shard of ours is free      -> claim it
 
 A loop that stands still runs no jobs, so its lease is not renewed. We rely on less than the lease: it counts from the
-request, ends early, and goes on while the machine sleeps. Each run checks `is_sure`, so a stopped process begins no job
-of another node.
+request, ends early, and counts while the machine sleeps. Each run checks `is_sure` before it begins.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from .peer_watch import PeerWatch
 logger = getLogger(__name__)
 
 EVERY: Final = LEASE / 2.4
-"""Seconds between renewals: two, before we stop relying on the lease."""
+"""Seconds between renewals. A second one comes before we stop relying on the lease."""
 
 MARGIN: Final = LEASE / 6
-"""Seconds before its end."""
+"""Seconds before the lease's end when we stop relying on it."""
 
 AGAIN: Final = 0.1
 """Seconds before a failed renewal is repeated."""
 
 BEHIND: Final = 0.005
-"""Seconds after the end of another lease."""
+"""Seconds from another lease's end to our look."""
 
 MOVES: Final = 0.01
 """Seconds between checks whether a busy loop moves."""

@@ -1,4 +1,4 @@
-"""A node's connections to its store, besides its lease's.
+"""A node's connections to its store, besides its lease's. On the loop.
 
 A node may keep its lease and get no other connection: the server is full, or the password has changed. Others leave it
 its shards, so it must find out itself whether they could serve them.
@@ -11,8 +11,6 @@ from .lease_guard import LeaseGuard
 
 
 class Ways:
-    """On the loop."""
-
     def __init__(self, lease_guard: LeaseGuard) -> None:
         self._lease_guard = lease_guard
         self._closed: dict[str, float] = {}

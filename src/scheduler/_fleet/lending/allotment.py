@@ -15,8 +15,6 @@ IDLE: Final = 0.4
 
 @define
 class Allotment:
-    """`spare`: units idle at every look until `until`."""
-
     size: int
     window: float = 0.0
     """Seconds for which a unit rests. Then it comes back by itself."""

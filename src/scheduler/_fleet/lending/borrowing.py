@@ -12,16 +12,13 @@ class Borrowing(Protocol):
     def begin(self) -> None:
         """Borrow: the store is open."""
 
-    def resize(self, sizes: Mapping[str, int]) -> None:
-        """Tell the others."""
+    def resize(self, sizes: Mapping[str, int]) -> None: ...
 
     def leave(self) -> None:
         """Give everything back, at the end. Any thread."""
 
 
 class NoUnits:
-    """For a scheduler without limits of the fleet."""
-
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
 

@@ -16,9 +16,9 @@ Line = tuple[Needs, list[float], int]
 def wishes_of(
     lines: Iterable[Line], idle: Mapping[str, int], is_lent: Callable[[str], bool]
 ) -> dict[str, list[tuple[float, int]]]:
-    """Return units by rank, best first, that work waits for at each lent limit.
+    """Return for how many units, of which rank, work waits at each lent limit, best first.
 
-    Its limits come in the same order everywhere, so two nodes never wait for each other's units.
+    Families come first everywhere, so two nodes never wait for each other's units.
     """
     works: list[tuple[float, Needs, int]] = []
     for needs, ranks, count in lines:

@@ -1,12 +1,12 @@
 """Units of the fleet's limits: which are lent to us, and which work waits for more.
 
     work was refused                 -> a round sends what waits here, and since when
-    another node has waited longer   -> we owe it units: they go back once their runs have ended
+    another node has waited longer   -> we owe it units, which go back when their runs have ended
     units have been idle for a while -> they go back
     our lease is not sure            -> nothing begins with units, and runs that use units are cancelled
 
-Until a round is answered no more units may be in use than at its sending: a lost answer still gives idle units back. On
-the loop; a writer asks the store in its own thread.
+Until a round is answered no more units may be used than at its sending, because its answer may be lost. On the loop; a
+writer asks the store in its own thread.
 """
 
 from __future__ import annotations

@@ -49,7 +49,6 @@ class QueueAudit:
         self._waiting: anyio.CancelScope | None = None
         self._is_soon = False
         self._unsettled_us: int | None = None
-        """When executions were pending for less than SETTLED."""
         self._is_over = False
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Claims: jobs that are here for one tick."""
+"""Claims: the jobs that are here for one tick."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class GivenBack(Delivery):
 class Claim:
     """A job that is here. Instants in UTC microseconds.
 
-    - `due_us`: the execution that it was taken for. None: it was added here. `taken_us`: taken by its row until the
-      release: `due_us`, unless the grid has changed. `placed_us`: put since. `planned`: the last, and its schedule.
-    - `gives_back`: unbegun, and for another node after `rests` seconds. `is_fetched`: `due_us` stands in no queue.
-    - `starts_here`: its first start needs no queue. `where`: its labels, if it is for others.
+    - `due_us`: the execution that brought it. None: it was added here. `taken_us`: the execution that its row has
+      taken, which differs if the grid has changed. `placed_us`: the execution put since. `planned`: with its schedule.
+    - `gives_back`: no run has begun, and another node should have it after `rests` seconds.
+    - `is_fetched`: it came out of its turn. `starts_here`: its first start needs no queue. `where`: others' labels.
     """
 
     due_us: int | None = None
@@ -57,7 +57,6 @@ class Claim:
     where: str | None = None
 
     def settle(self) -> None:
-        """Tell the queue what became of the execution: the store knows."""
         if self.delivery is None:
             return
         if self.gives_back:
@@ -79,7 +78,6 @@ class Claims:
         self.leaving: dict[str, Claim] = {}
         """Jobs whose release is on its way to the store."""
         self.strays: dict[str, Claim] = {}
-        """Executions taken without a job, to be released."""
 
     @property
     def view(self) -> View | None:
@@ -153,7 +151,6 @@ class Claims:
 
 
 def is_being_removed(journal: Journal, id: str) -> bool:
-    """Return whether the removal is on its way to the store."""
     noted = [(sealed.batch.jobs, sealed.batch.finished) for sealed in journal.unsettled]
     noted.append((journal.pending.jobs, journal.pending.finished))
     rows = [jobs.get(id) for jobs, finished in noted if id in jobs or id in finished]

@@ -1,6 +1,6 @@
 """Jobs whose next starts stand in a queue come here for one tick, and go again.
 
-    an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as usual
+    an execution comes out -> take it, with its job: a row lock decides who
     a run of it begins -> the commit of its mark plans the next execution, unless that is near
     nothing of the job is left to do -> the next commit releases it; then the queue deletes its execution
     it is here for a while -> the next commit plans its next execution, in case this node dies
@@ -50,7 +50,7 @@ SOON: Final = 1_000_000
 """Microseconds: while the job runs here, others need not know of a start that near."""
 
 LAST_PUTS: Final = 3.0
-"""Seconds that the queue has for the last plans."""
+"""Seconds."""
 
 
 class Dispatch:
@@ -201,7 +201,6 @@ class Dispatch:
                 batch.planned[job_id] = Planned(job_id, *hold.planned, self._now_us())
 
     def look_at_removed(self) -> None:
-        """Release jobs that others have removed."""
         gone = [job_id for job_id in self._held.by_id if self._jobs.find(job_id) is None]
         for job_id in gone:
             self._held.strays[job_id] = self._held.by_id.pop(job_id)
@@ -211,7 +210,8 @@ class Dispatch:
     def look_at_forgotten(self) -> None:
         """Release executions that are ours only by their rows, and put them again: others pass over them.
 
-        The answer to a take was lost, or a standby became the server without our release: test_nothing_stays_taken.py.
+        A take's answer was lost, or a standby became the server without our release: test_nothing_stays_taken.py. The
+        commits' line reads the rows, so they are no older than our knowledge.
         """
         self._store_line.submit(self.executions.taken, self._release_forgotten)
 
@@ -276,7 +276,6 @@ class Dispatch:
         return self.routing.where_of(job_id) if hold is None or hold.where is None else hold.where
 
     def reconcile(self, job_ids: Sequence[str]) -> None:
-        """Mend the executions of jobs that no node has."""
 
         def answered(found: tuple[Mended, Wheres] | None, error: Exception | None) -> None:
             if found is None:

@@ -1,7 +1,7 @@
 """A job that stands in the queue comes here out of its turn, because of a request.
 
-The request is a row first, in the commit of the node that asks. The next commit says that it is done, and that the job
-may go. Its execution stays in the queue. If we die, the node with the job's shard finds the request. On the loop.
+The request is a row of the store first. The next commit says that it is done, and that the job may go. Its execution
+stays in the queue. If we die, the node with the job's shard finds the request. On the loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ AGAIN: Final = 1.0
 logger = getLogger(__name__)
 
 Asked = dict[str, list[StoredRequest]]
-"""By job id."""
 
 CarryOut = Callable[[StoredRequest], object]
 
@@ -55,7 +54,7 @@ class Fetching:
         self._row_reader = rows.row_reader
 
     def fetch(self, requests: Iterable[StoredRequest]) -> None:
-        """Carry out durable requests for jobs that no node has. Other labels' are left to their nodes."""
+        """Carry out durable requests for jobs that no node has, if their labels fit us."""
         asked: Asked = defaultdict(list)
         for request in requests:
             job = self._core.jobs.find(request.job_id)
@@ -119,7 +118,6 @@ class Fetching:
             self._core.queue.push(self._core.monotonic() + AGAIN, self.fetch, requests)
 
     def _let_go(self, job_id: str, taken_us: int) -> None:
-        """Release a job that may have been taken."""
         if job_id not in self._held.by_id:
             self._held.strays.setdefault(job_id, Claim(taken_us, taken_us=taken_us))
             self._core.journal.flush(lambda _lost: None)

@@ -76,7 +76,6 @@ class Room:
             self._bound(most)
 
     def is_less(self) -> None:
-        """Note that runs take longer than measured."""
         self._ended /= 2
 
     def _measure(self) -> None:

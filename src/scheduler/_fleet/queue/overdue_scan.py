@@ -79,7 +79,7 @@ class OverdueScan:
 
 
 def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
-    """Late: the queue's clock was set back. Never: it is buried."""
+    """A queue is late after its clock was set back. It never delivers a buried tick."""
     if position.standing is not Standing.DELAYED:
         return position.standing is Standing.BURIED
     return position.seconds_left > delay_of(tick.due_us, now_us, LONGEST_DELAY) + TOLERANCE

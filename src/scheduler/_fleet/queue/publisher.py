@@ -97,7 +97,6 @@ class Publisher:
         self._queue_line.submit(put, answered)
 
     def arrived(self, placed: Iterable[Placed]) -> None:
-        """Note that the store knows their positions."""
         keys = {(each.job_id, each.due_us): each for each in placed}
         withdrawn = self._withdrawn.intersection(keys)
         self.cancel((Tick(*key), Place(keys[key].instance, keys[key].number)) for key in withdrawn)
@@ -106,7 +105,7 @@ class Publisher:
             arrived.update(keys)
 
     def cancel(self, places: Iterable[tuple[Tick, Place | None]]) -> None:
-        """Cancel replaced ticks, or as soon as they arrive."""
+        """Cancel replaced ticks. Ticks on their way are cancelled when they arrive."""
         there = list[tuple[Tick, Place]]()
         for tick, place in places:
             if place is not None:

@@ -36,7 +36,6 @@ class Routing:
         self.sent_on = 0
 
     def see(self, view: View) -> None:
-        """Listen to the labels that fit us."""
         heard = self._heard or set()
         texts = {found.where for found in view.labelled.values()} - heard
         new = {text for text in texts if self._held.fits(text)}
@@ -69,7 +68,6 @@ class Routing:
         return self._executions.wheres([row.job_id for row in rows]) if rows and view and view.labelled else None
 
     def send_on(self, delivery: Delivery) -> None:
-        """Put an execution where its nodes listen."""
         self.sent_on += 1
         if (delivery.tick.job_id, delivery.tick.due_us) in self._publisher.here:
             with suppress(LifecycleError):  # the loop has ended: the execution is pending in the store

@@ -12,7 +12,7 @@ from ...queues import Place, Position, Queue, Standing, Tick
 from ...stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Placed, Planned, Standing as At, Visit
 
 SETTLED: Final = 2_000_000
-"""As in audit.py, microseconds."""
+"""Microseconds after which no node will put a pending execution."""
 
 TOLERANCE: Final = 3_000_000
 """Microseconds by which a queue may be late."""
@@ -72,7 +72,7 @@ class QueueVisit:
             after = (rows[-1].due_us, rows[-1].job_id)
 
     def _wrong(self, rows: Sequence[Execution]) -> list[Execution]:
-        """Late, buried and astray ones are cancelled."""
+        """Return misplaced executions. Late, buried and astray ones are cancelled."""
         ticks = zip(rows, self._ticks(rows), strict=True)
         places = [(row, tick, place) for row, tick in ticks if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])

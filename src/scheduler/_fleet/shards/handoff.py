@@ -32,7 +32,7 @@ from .moves import Moves
 logger = getLogger(__name__)
 
 PAUSE: Final = 0.05
-"""Seconds before the next shards."""
+"""Seconds."""
 
 WHOSE_JOBS_RUN: Final = 0.13
 """Seconds between looks at shards whose jobs run.
@@ -59,12 +59,10 @@ class Handoff:
         self.given: dict[int, int] = {}
         """Shards handed on, and the turn that may not have seen it."""
         self._leaving: dict[int, list[str]] = {}
-        """Job ids by departing shard."""
         self._newest: str | None = None
         self._forgot_at = core.monotonic()
 
     def seen(self, turn: int) -> None:
-        """Forget shards that the turn has seen go."""
         self.given = {shard: since for shard, since in self.given.items() if since >= turn}
 
     def let_go(self) -> None:
@@ -104,7 +102,7 @@ class Handoff:
         return PAUSE
 
     async def give_back(self, shards: Iterable[int], owners: Rightful) -> None:
-        """None of their jobs is here."""
+        """Give these shards to their nodes: none of their jobs is here."""
         if wanted := {shard: owners[shard] for shard in shards}:
             await self._give(list(wanted), wanted)
 

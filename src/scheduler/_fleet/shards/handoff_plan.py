@@ -48,7 +48,6 @@ class HandoffPlan:
         self._withheld: dict[int, list[Job]] = {}
         self.until = 0.0
         self._rests: dict[int, tuple[float, float]] = {}
-        """Shards whose ticks are not withheld: until when, after how many seconds."""
 
     @property
     def are_withheld(self) -> bool:
@@ -128,7 +127,6 @@ class HandoffPlan:
         return all(self.is_idle(job) and self._is_durable(job) for job in jobs)
 
     def is_idle(self, job: Job) -> bool:
-        """Return whether nothing of the job runs, or waits."""
         if job.threads or job.asked:
             return False
         return not (job.runs or job.backlog) or self._goes_along(job)

@@ -18,8 +18,7 @@ T = TypeVar("T")
 class Ask(Protocol):
     """Asks the store in a thread, one question at a time."""
 
-    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]:
-        """Raises what the call raises."""
+    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 class Moves:

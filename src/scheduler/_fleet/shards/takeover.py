@@ -84,7 +84,6 @@ class Takeover:
         self._rests: dict[anyio.CancelScope, anyio.Event] = {}
         self._being_read: set[int] = set()
         self.unread: set[int] = set()
-        """Our shards that are not all read."""
         self._left: dict[int, set[int]] = {}
         """Our shards, by epochs of nodes that still run their jobs."""
 
@@ -144,7 +143,7 @@ class Takeover:
             self._being_read -= shards
 
     def _soon(self, shards: int) -> int | None:
-        """None: there are few jobs."""
+        """Return until when jobs start that are read first. None: few jobs."""
         if len(self._core.jobs) * shards / SHARDS < MOST_JOBS:
             return None
         return self._core.timeline.us(self._core.monotonic(), steady=False) + FIRST_US
@@ -167,7 +166,6 @@ class Takeover:
         await self._take_up(part, taken.jobs)
 
     async def _read_rest(self, part: _Part) -> bool:
-        """Return False if it failed, or is no longer wanted."""
         is_over = anyio.Event()
         with anyio.CancelScope() as scope:
             self._rests[scope] = is_over
