@@ -8,7 +8,7 @@ from .entries import SOON, Entries, Entry, instant_of
 
 
 class Backlog:
-    """`failing`: channels that refused their last message."""
+    """Messages that channels leave lying. `failing`: channels that refused their last message."""
 
     def __init__(self, entries: Entries, failing: Collection[str]) -> None:
         self._entries = entries
@@ -28,7 +28,7 @@ class Backlog:
         return any(self._is_lying(entry, now) for entry in self._entries.of_channel(channel))
 
     def _is_lying(self, entry: Entry, now: float) -> bool:
-        """It waits for its channel, not for the rate."""
+        """Whether a message waits for its channel, not for the rate."""
         if not self._entries.is_ready(entry, now):
             return False
         next_start = entry.job.next_start

@@ -38,7 +38,7 @@ class Way:
 
 
 class Delivery:
-    """`clean` masks secrets in failures."""
+    """Delivers messages. `clean` masks secrets in failures."""
 
     def __init__(
         self, outbox: Outbox, ways: Mapping[str, Way], means: Means, clean: Callable[[str], str] = str
@@ -49,7 +49,7 @@ class Delivery:
         self._clean = clean
         self._turns = {name: Turns(way.rate) for name, way in ways.items()}
         self._turn_of: dict[str, float] = {}
-        """By message key, in monotonic seconds."""
+        """Turns by message key, in monotonic seconds."""
         self._rest_until: dict[str, float] = {}
 
     def follow(self, ways: Mapping[str, Way]) -> None:

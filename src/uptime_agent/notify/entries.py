@@ -12,7 +12,6 @@ from scheduler import Job
 from .channels import Message, MessageKind
 
 TASK: Final = "notify"
-"""Also the tag of its jobs."""
 
 PREFIX: Final = "notify:"
 """No target has such a name."""
@@ -90,7 +89,7 @@ class Entries:
         return [each for each in entries if each.kind is MessageKind.RESOLVED and each.message.ended is None]
 
     def trigger_of(self, message: Message) -> Entry | None:
-        """Its TRIGGER on the same channel. None: settled."""
+        """The incident's TRIGGER on the same channel. None: settled."""
         return self.find(evolve(message, kind=MessageKind.TRIGGER, number=0).key)
 
     def is_ready(self, entry: Entry, now: float) -> bool:
@@ -124,7 +123,7 @@ def job_id(key: str) -> str:
 
 
 def is_same(one: Message, other: Message) -> bool:
-    """Of one incident and channel."""
+    """Whether both concern one incident and channel."""
     return (one.incident, one.channel) == (other.incident, other.channel)
 
 

@@ -18,7 +18,7 @@ PRIORITY: Final = 6
 
 
 class MessageJobs:
-    """`now`: UTC seconds since 1970. `unstored`: a target whose messages are not stored."""
+    """All messages' jobs. `now`: UTC seconds since 1970. `unstored`: a target whose messages are not stored."""
 
     def __init__(
         self, scheduler: Scheduler, entries: Entries, now: Callable[[], float], unstored: str | None = None

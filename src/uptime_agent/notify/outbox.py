@@ -38,7 +38,7 @@ AGAIN: Final = 1.0
 """Seconds after a refused start."""
 
 RESTED: Final = timedelta(seconds=60)
-"""For messages in progress at three crashes."""
+"""Then a message that was in progress at three crashes is tried again."""
 
 DELIVERED: Final = "delivered"
 NEEDLESS: Final = "needless"

@@ -32,7 +32,7 @@ class Digest:
 
 @frozen(kw_only=True)
 class Rules:
-    """In seconds. `reminders` None: none. `digest` None: messages go alone.
+    """The rules of all channels, in seconds. `reminders` None: none. `digest` None: messages go alone.
 
     `expiry`: the age at which a message is given up.
     """
@@ -44,7 +44,7 @@ class Rules:
 
 @define(eq=False)
 class Turns:
-    """In monotonic seconds. `rate` None: unlimited."""
+    """A channel's turns, in monotonic seconds. `rate` None: unlimited."""
 
     rate: Rate | None
     _taken: deque[float] = field(factory=deque)
@@ -62,7 +62,7 @@ class Turns:
 
 @define(eq=False)
 class Window:
-    """Recent messages. `digest` None: none is held."""
+    """A channel's recent messages. `digest` None: none is held."""
 
     digest: Digest | None
     _arisen: deque[float] = field(factory=deque)

@@ -14,20 +14,19 @@ from attrs import define, field
 WINDOW: Final = 60.0
 """Seconds."""
 MOST: Final = 16
-"""Of an interval's factor."""
+"""The largest factor of an interval."""
 NEVER: Final = frozenset({"connectivity", "node_role"})
 """Never stretched."""
 
 
 @define(eq=False)
 class Budget:
-    """`share`: of one core. Costs and monotonic times in seconds."""
+    """A target's budget, a `share` of one core. Costs and monotonic times in seconds."""
 
     share: float
     load: float = 0.0
-    """Of the last window."""
+    """The last window's share."""
     factors: dict[str, int] = field(factory=dict)
-    """Of stretched probes."""
     _costs: dict[str, float] = field(factory=dict)
     _began: float | None = None
 
@@ -37,7 +36,7 @@ class Budget:
         self._costs[probe] = self._costs.get(probe, 0.0) + cost
 
     def admits(self, probe: str, due: float, every: float) -> bool:
-        """Whether the tick counts. `due`: UTC seconds."""
+        """Whether a probe runs at this tick. `due`: UTC seconds."""
         factor = self.factors.get(probe, 1)
         return factor == 1 or int(due / every + 0.5) % factor == 0
 

@@ -13,7 +13,7 @@ LASTS: Final = 60.0
 BLOCKED: Final = 5.0
 """Seconds of waiting."""
 FULL: Final = 0.9
-"""Of the connections."""
+"""Share of connections in use."""
 
 
 def calls_for_burst(probe: Probe, rows: Rows) -> str | None:

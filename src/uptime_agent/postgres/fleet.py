@@ -1,4 +1,4 @@
-"""The fleet: a job for each (probe, target), an outcome for each database."""
+"""The fleet: a job for each (probe, target), an outcome for each due database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @frozen
 class Due:
-    """`at`: UTC seconds. `lateness`: seconds."""
+    """A due probe. `at`: UTC seconds. `lateness`: seconds."""
 
     member: Member
     probe: Probe
@@ -198,7 +198,6 @@ class Fleet:
             due.member.reach.give_up(requests)
 
     async def _databases(self, due: Due) -> Sequence[str] | Result:
-        """A cancelled call leaves records, too."""
         try:
             return await due.member.databases.all()
         except BaseException:

@@ -1,4 +1,4 @@
-"""Which server it is, and since when it runs. Pure.
+"""Identities of servers: which server, and since when it runs. Pure.
 
 Samples of `identity` are restarts, failovers and upgrades. No rate spans a restart.
 """
@@ -30,7 +30,7 @@ IDENTITY: Final = Probe(
 )
 _NAMES: Final = tuple(column.name for column in IDENTITY.columns)
 _BEGIN_ANEW: Final = ("system_identifier", "started")
-"""A change resets counters."""
+"""A change of these resets counters."""
 
 
 def identity_of(probe: Probe, rows: Rows) -> Row | None:

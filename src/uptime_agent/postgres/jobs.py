@@ -25,9 +25,8 @@ from .member import Member
 from .target import PostgresTarget
 
 TASK: Final = "probe"
-"""Also a tag of its jobs."""
 TOGETHER: Final = 50
-"""Then other tasks get a turn."""
+"""Jobs that are added before other tasks get a turn."""
 SOON: Final = 10.0
 """Seconds that spread first starts."""
 
@@ -51,7 +50,6 @@ class Jobs:
 
     def __init__(self, scheduler: Scheduler, clock: Clock, probes: Mapping[str, Probe], lasts: Lasts) -> None:
         self.pairs: dict[Key, Pair] = {}
-        """Of enabled probes."""
         self._scheduler = scheduler
         self._clock = clock
         self._probes = probes
@@ -98,7 +96,7 @@ class Jobs:
         return self.pairs.get((target, probe)) if task == TASK else None
 
     def _drop(self, key: Key) -> None:
-        """Also on the server."""
+        """End a probe, on the server too."""
         member, probe = self.pairs.pop(key).member, key[1]
         with suppress(JobNotFound):  # it has not been added yet
             self._scheduler.remove(job_id(*key))
@@ -177,5 +175,5 @@ def first_start(target: str, probe: Probe, every: float, last: float | None, now
 
 
 def _share(text: str) -> float:
-    """From 0 to 1, by text."""
+    """A number from 0 to 1, fixed for each text."""
     return crc32(text.encode()) / 2**32

@@ -1,4 +1,4 @@
-"""The metric store's thread.
+"""The recorder: the metric store's thread.
 
 The writer (storage/writer.py) queues, and chooses store or spool. The recorder adds clock, turns, questions,
 housekeeping.
@@ -49,7 +49,7 @@ class Recorder:
         self._writer = MetricWriter(store, spool, tell=tell or _log)
         self._changed = threading.Condition()
         self._is_idle = False
-        """Set before the thread looks for a record."""
+        """Set before the thread looks for work."""
         self._calls: deque[Callable[[], Any]] = deque()
         self._deadline: float | None = None
         self._before: Drained | None = None

@@ -24,8 +24,8 @@ OWN: Final = "server"
 class PostgresTarget:
     """A server to probe.
 
-    `include`, `exclude`: databases such as "shop_*". `limit`: connections, idle ones included. `wait`: seconds for one.
-    `budget`: our share of one core. `inherited`: outer scopes, innermost first.
+    `include`, `exclude`: databases such as "shop_*". `limit`: connections, idle ones included. `wait`: seconds to wait
+    for one. `budget`: our share of one core. `inherited`: outer scopes, innermost first.
     """
 
     name: str

@@ -102,7 +102,7 @@ class Probing:
 
     @property
     def report(self) -> Drained | None:
-        """What became of unstored metrics. None: unknown, or none."""
+        """The end of unstored metrics. None: unknown, or none."""
         return None if self._fleet is None else self._fleet.report
 
     @asynccontextmanager

@@ -28,7 +28,7 @@ _WIDEST: Final = 32
 
 @frozen
 class Found:
-    """`rates`: growth per second; None: unknown."""
+    """A row of a sample. `rates`: growth per second; None: unknown."""
 
     sample: StoredSample
     values: Mapping[str, Any]

@@ -19,13 +19,12 @@ from scheduler import Retry, Scheduler
 from ..checks import Said, Signal
 
 TASK: Final = "signal"
-"""Also the tag of its jobs."""
 
 LIMIT: Final = "signals"
-"""Not that of checks: each job waits for a check."""
+"""Not the limit of checks, as each job waits for a check."""
 
 MOST: Final = 8
-"""Judged at a time."""
+"""Signals judged at a time."""
 
 SOON: Final = 0.001
 """Seconds: a start must be in the future."""
@@ -38,7 +37,7 @@ Take = Callable[[str, Signal, str], Awaitable[None]]
 
 
 class Handing:
-    """`now`: UTC seconds since 1970."""
+    """Passes signals on between nodes. `now`: UTC seconds since 1970."""
 
     def __init__(self, scheduler: Scheduler, take: Take, now: Callable[[], float]) -> None:
         self._scheduler = scheduler

@@ -39,11 +39,11 @@ Take = Callable[[str, Signal, str], Awaitable[bool]]
 
 
 class NotKept(Exception):
-    """Not stored: the sender should repeat it."""
+    """A signal was not stored: its sender should repeat it."""
 
 
 class PushRequests:
-    """`takes_get`: whether a GET is a signal."""
+    """Requests to the push port. `takes_get`: whether a GET is a signal."""
 
     def __init__(self, clock: Clock, take: Take, *, takes_get: bool = False) -> None:
         self._clock = clock

@@ -82,7 +82,7 @@ class Signals:
         self._is_store_down = False
         self._waiting = set[anyio.CancelScope]()
         self._is_store_silent = False
-        """Not asked until it stores something."""
+        """Then the store is not asked until it stores something."""
         self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:
@@ -267,7 +267,7 @@ def deadline_after(schedule: Schedule, grace: float, signal: Signal) -> datetime
 
 
 def first_deadline(schedule: Schedule, grace: float, now: datetime) -> datetime | None:
-    """None: the schedule is over."""
+    """The first deadline after `now`. None: the schedule is over."""
     interval = getattr(schedule, "interval", None)
     expected = now + interval if isinstance(interval, timedelta) else schedule.next(now)
     return None if expected is None else expected + timedelta(seconds=grace)
@@ -280,6 +280,6 @@ def _digest(token: str) -> bytes:
 def push_server(
     clock: Clock, take: Take, peers: Peers, say: Callable[[str], None], *, takes_get: bool = False
 ) -> Server:
-    """`say` hears when signals may be lost."""
+    """Make the push port's server. `say` hears when signals may be lost."""
     requests = PushRequests(clock, take, takes_get=takes_get)
     return Server(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")

@@ -11,7 +11,7 @@ from .rule import Quorum
 def decide(votes: Sequence[CheckResult], quorum: Quorum) -> tuple[Status, str | None]:
     """Return the status by all nodes' votes, and why it is not up.
 
-    DOWN: enough votes. UP: the others are too few for that; DEGRADED if any is bad. Else UNKNOWN.
+    DOWN: enough votes. UP: too few votes differ; DEGRADED if any of them is bad. Else UNKNOWN.
     """
     asked = len(votes)
     if asked < quorum.least_of(asked) or not asked:

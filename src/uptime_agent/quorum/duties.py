@@ -22,7 +22,7 @@ SETTLED: Final = 2.0
 
 
 class Duties:
-    """`view` None: unknown. `now`: seconds that count during sleep."""
+    """One node's duties. `view` None: unknown. `now`: seconds that count during sleep."""
 
     def __init__(self, view: Callable[[], View | None], now: Callable[[], float] = boottime) -> None:
         self._view = view
@@ -30,7 +30,7 @@ class Duties:
         self._seen: View | None = None
         self._seen_at = 0.0
         self._since: dict[tuple[int, int], float] = {}
-        """By our incarnation and shard."""
+        """When shards came to us, by our incarnation."""
 
     def look(self) -> None:
         """Update what is ours."""
@@ -48,6 +48,6 @@ class Duties:
 
 
 def duties_of(store: Store | None) -> Duties | None:
-    """None: the store is not shared."""
+    """Make a node's duties. None: its store is not shared."""
     sharing = capabilities(store).sharing
     return None if sharing is None else Duties(lambda: sharing.last)

@@ -57,7 +57,7 @@ class Poll:
 
 
 def poll_of(store: Store | None, clock: Clock) -> Poll | None:
-    """None: the store is not shared."""
+    """Make a node's polls. None: its store is not shared."""
     can = capabilities(store)
     sharing = can.sharing
     return None if can.voting is None or sharing is None else Poll(can.voting, lambda: sharing.last, clock)

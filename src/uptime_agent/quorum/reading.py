@@ -33,7 +33,7 @@ class FleetPlan:
 
 
 def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
-    """Environment variables come first: machines can share the file."""
+    """Read [fleet]. Environment variables come first: machines can share the file."""
     name = section.take(
         "name",
         label,

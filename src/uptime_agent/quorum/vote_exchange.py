@@ -34,7 +34,7 @@ KEPT: Final = 3_600
 """Seconds in the store."""
 
 MOST_WAITING: Final = 10_000
-"""Then the oldest votes go."""
+"""Votes. Beyond that the oldest go."""
 
 LONGEST_ERROR: Final = 300
 
@@ -148,7 +148,7 @@ def said_of(found: CheckResult) -> str:
 
 
 def result_of(said: str) -> CheckResult:
-    """An unreadable vote is unknown."""
+    """Read a vote. An unreadable one is unknown."""
     try:
         values = json.loads(said)
         latency, error = values.get("latency"), values.get("error")

@@ -34,7 +34,7 @@ class Means:
 
 
 class Channel(Protocol):
-    """A frozen value. One `send` at a time, cancelled after its timeout."""
+    """A way to tell people: a frozen value. One `send` at a time, cancelled after its timeout."""
 
     kind: ClassVar[str]
 
@@ -47,7 +47,7 @@ class Channel(Protocol):
         """Texts never shown, logged or stored."""
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Deliver it before returning a remark, if any. Raises Undelivered, or any error.
+        """Deliver the notification, then return a remark or None. Raises Undelivered, or any error.
 
         Leaves nothing running, also when cancelled.
         """
@@ -63,7 +63,7 @@ class Surroundings:
 
 @frozen
 class ChannelKind:
-    """`make` raises ValueError if options conflict. `meaning`: for docs/configuration.md."""
+    """A kind of channel. `make` raises ValueError if options conflict. `meaning`: for docs/configuration.md."""
 
     name: str
     make: Callable[..., Channel]

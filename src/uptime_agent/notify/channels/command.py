@@ -35,7 +35,7 @@ LISTENED: Final = 0.5
 """Seconds for output after the end."""
 
 ENDED_WITHIN: Final = 3.0
-"""Seconds after a timeout. Then its group is killed."""
+"""Seconds after a timeout. Then the program's group is killed."""
 
 _SEEN: Final = (
     "everybody on this machine can read the arguments of a program: hand a secret over as a variable, with "
@@ -46,7 +46,7 @@ _LAUNCH: Final = Path(__file__).with_name("launch.py")
 
 @frozen(kw_only=True)
 class Command:
-    """`environment`: besides PATH."""
+    """A channel that runs a program. `environment`: besides PATH."""
 
     kind: ClassVar[str] = "command"
 
@@ -94,7 +94,7 @@ class Command:
 
 
 async def _driven(process: Process, content: bytes) -> str:
-    """Leave nothing of it running."""
+    """Run a program to its end, and leave nothing of it running."""
     errors, output, heard = bytearray(), bytearray(), anyio.Event()
     try:
         async with anyio.create_task_group() as group:

@@ -54,7 +54,7 @@ _PORTS: Final = {Encryption.STARTTLS: 587, Encryption.TLS: 465, Encryption.NONE:
 
 @frozen(kw_only=True)
 class Email:
-    """`port` None: by encryption."""
+    """A channel that sends e-mail. `port` None: the encryption's."""
 
     kind: ClassVar[str] = "email"
 
@@ -85,7 +85,7 @@ class Email:
         return frozenset(given | ({self.password} if self.password else set()))
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Send it. One accepted recipient is enough; the remark names others."""
+        """Send the message. One accepted recipient is enough; the remark names the others."""
         message = self.written(notification, means.clock.wall())
         session = _Session(self, message)
         refused = await in_thread((notification.channel, self), session.run, session.give_up)
@@ -111,7 +111,7 @@ class Email:
 
 
 class _Session:
-    """In a thread."""
+    """A conversation with the server, in a thread."""
 
     def __init__(self, email: Email, message: EmailMessage) -> None:
         self._email = email

@@ -60,7 +60,7 @@ class Message:
 
     @property
     def key(self) -> str:
-        """`incident:channel:kind`, also of a repetition."""
+        """The idempotency key, `incident:channel:kind`."""
         kind = self.kind.value if not self.number else f"{self.kind.value}-{self.number}"
         return f"{short_id(self.incident)}:{self.channel}:{kind}"
 

@@ -17,7 +17,7 @@ class ReplyTooLong(smtplib.SMTPServerDisconnected):
 
 
 class _Lines:
-    """`left`: bytes of the reply."""
+    """A server's lines. `left`: bytes that a reply may still have."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.left = LONGEST_REPLY

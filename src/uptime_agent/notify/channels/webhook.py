@@ -42,7 +42,7 @@ _OURS: Final = frozenset({"content-length", "transfer-encoding", "idempotency-ke
 
 @frozen
 class WebhookUrl:
-    """`is_secret`: given by reference; even its path is hidden."""
+    """A URL. `is_secret`: given by reference, so even its path is hidden."""
 
     url: Url
     is_secret: bool = False
@@ -50,7 +50,7 @@ class WebhookUrl:
 
 @frozen(kw_only=True)
 class Webhook:
-    """Posts JSON."""
+    """A channel that posts JSON."""
 
     kind: ClassVar[str] = "webhook"
 
@@ -72,7 +72,7 @@ class Webhook:
         return secrets_of(self.at.url, self.headers) | given | path
 
     async def send(self, notification: Notification, means: Means) -> str | None:
-        """Post it. Statuses 200 to 299 mean delivered."""
+        """Post the notification. Statuses 200 to 299 mean delivered."""
         try:
             addresses = (await means.resolver.addresses(self.at.url.host))[:MOST_ADDRESSES]
         except Unresolved as exc:

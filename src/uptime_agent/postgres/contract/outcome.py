@@ -32,7 +32,7 @@ class Failure(enum.Enum):
 
 @frozen(kw_only=True)
 class ProbeOutcome:
-    """One due (probe, target, database). `due`: UTC seconds.
+    """The record of one due (probe, target, database). `due`: UTC seconds.
 
     In seconds: `lateness`; `waited` for a connection, `executed`, `stored`; `cost`, of the server's time.
     """

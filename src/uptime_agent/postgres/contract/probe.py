@@ -26,7 +26,7 @@ Rows = tuple[Row, ...]
 
 
 class Scope(enum.Enum):
-    """What a probe sees at once."""
+    """The part of a server that a probe sees."""
 
     SERVER = "server"
     """It runs once, in any database."""
@@ -55,7 +55,7 @@ class Type(enum.Enum):
 
 @frozen
 class Column:
-    """`is_key`: identifies a sample's rows. `is_counter`: only grows until reset.
+    """A column of a probe. `is_key`: identifies rows. `is_counter`: only grows until reset.
 
     For people: `unit` is "s", "bytes", "blocks" or empty where the name says it; `note` explains the name.
     """
@@ -129,9 +129,9 @@ class Probe:
 def pick(
     probe: Probe, server_version_num: int, extension_version: str | None = None, extension_schema: str = "public"
 ) -> Variant | None:
-    """Return the newest variant for a server; None: too old, or without the extension.
+    """Return the newest variant for a server; None: it is too old, or lacks the extension.
 
-    On an untested version it is unproven.
+    On an untested version the variant is unproven.
     """
     if probe.extension is not None and extension_version is None:
         return None

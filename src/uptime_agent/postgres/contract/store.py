@@ -13,11 +13,11 @@ from .sample import Sample
 
 
 class StoreUnavailable(Exception):
-    """The batch may be written later."""
+    """The store cannot write now. The same batch may be written later."""
 
 
 class MetricStore(Protocol):
-    """Each verb may raise StoreUnavailable."""
+    """Keeps samples and outcomes. Each verb may raise StoreUnavailable."""
 
     def open(self) -> None:
         """Connect, and make missing tables and columns."""

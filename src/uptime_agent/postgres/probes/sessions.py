@@ -1,4 +1,4 @@
-"""What sessions do, hold, and wait for."""
+"""Sessions: what they do, hold, and wait for."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ OTHERS: Final = (
     "a.pid <> pg_backend_pid() AND coalesce(a.application_name, '') "
     "IS DISTINCT FROM nullif(current_setting('application_name'), '')"
 )
-"""Of pg_stat_activity AS a, without our connections."""
+"""Rows of pg_stat_activity AS a, without our connections."""
 NEEDS_MONITOR: Final = "a role in pg_monitor: else the sessions of others show neither state nor query"
 
 

@@ -136,7 +136,7 @@ NEW_NAMES: Final = {
     "Subtrans": "subtransaction",
     "Xact": "transaction",
 }
-"""By names before 17."""
+"""By names before version 17."""
 _RENAMED: Final = " ".join(f"WHEN '{old}' THEN '{new}'" for old, new in NEW_NAMES.items())
 SLRU: Final = probe(
     "slru",

@@ -15,7 +15,7 @@ LONGEST_REST: Final = 60.0
 
 @define(eq=False)
 class Breaker:
-    """Times are monotonic seconds. `error`: the last reason."""
+    """One server's breaker. Times are monotonic seconds. `error`: the last reason."""
 
     failures: int = 0
     error: str | None = None

@@ -60,7 +60,7 @@ class Connections:
 
     @property
     def idle_since(self) -> float | None:
-        """Monotonic seconds."""
+        """The longest idle one's last use, in monotonic seconds."""
         return self._idle[0][0] if self._idle else None
 
     def share(self, other: Connections) -> None:
@@ -145,7 +145,7 @@ class Connections:
         return None
 
     async def _place(self, database: str | None, within: float, *, is_fresh: bool) -> Connection | None:
-        """None: a place. Otherwise a passed-on connection."""
+        """Wait for a place, or for a connection that is passed on."""
         if self.places.take(self):
             return None
         if self.places.are_stuck:

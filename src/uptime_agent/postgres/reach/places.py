@@ -29,7 +29,7 @@ class Holder(Protocol):
 
     @property
     def idle_since(self) -> float | None:
-        """Monotonic seconds."""
+        """The longest idle one's last use, in monotonic seconds."""
 
     def evict(self) -> None:
         """Close the longest idle connection."""

@@ -32,13 +32,11 @@ EXTENSIONS_WITHIN: Final = 2.0
 CUT_OFF: Final = "cut off: its job was removed, or the agent stopped"
 
 Line = tuple[str | None, bool, bool]
-"""A database; are new connections needed; is it cheap."""
+"""A database; whether new connections are needed; whether it is cheap."""
 
 
 @define(eq=False)
 class _Link:
-    """`has_answered`: in this round."""
-
     connection: Connection
     is_fresh: bool
     has_answered: bool = False
@@ -183,7 +181,7 @@ class Reach:
                 await self._pipeline(link, together)
 
     def _fitting(self, probe: Probe, extensions: dict[str, tuple[str, str]]) -> Variant | Result | None:
-        """None: a call. A Result: nothing to ask."""
+        """Return the variant; None: a call; or why nothing is asked."""
         if probe.role is not Role.ANY and self.is_standby is not None:
             role = Role.STANDBY if self.is_standby else Role.PRIMARY
             if role is not probe.role:
@@ -259,8 +257,6 @@ class Reach:
 
 @define(eq=False)
 class _Caller:
-    """`until`: monotonic seconds."""
-
     _connection: Connection
     _until: float
     _clock: Clock
@@ -271,7 +267,7 @@ class _Caller:
         return self._connection.phases
 
     async def fetch(self, sql: str) -> Rows:
-        """Return texts. Raises ServerError."""
+        """Run a query; return texts. Raises ServerError."""
         left = self._until - self._clock.monotonic()
         answer = await self._connection.fetch(Query(sql.encode(), left))
         self._connection.phases["first_row"] = answer.seconds

@@ -11,7 +11,7 @@ from ..contract import Failure, OutcomeKind, Probe, Rows
 
 @frozen(kw_only=True)
 class Result:
-    """In seconds: `waited`, `executed`; `cost` of the server's time.
+    """A request's end. In seconds: `waited`, `executed`; `cost` of the server's time.
 
     STORED: all rows are there. `is_unproven`: our tests have no such server.
     """

@@ -26,7 +26,7 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """Its samples' rows."""
+        """How many rows its samples have."""
         return sum(len(sample.rows) for sample in self.samples)
 
     @property

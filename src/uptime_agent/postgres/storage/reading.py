@@ -1,4 +1,4 @@
-"""What stores tell people."""
+"""The reading of stores, for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIGURES: Final = ("lateness", "waited", "executed", "stored", "rows", "cost")
 
 @frozen
 class StoredSample:
-    """`at`: UTC seconds. Values are in the form of storage."""
+    """A stored sample. `at`: UTC seconds. Values are in the form of storage."""
 
     target: str
     probe: str
@@ -68,7 +68,7 @@ def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
 
 
 class ReadableStore(MetricStore, MetricReader, Protocol):
-    """Its retention may change while open."""
+    """A readable store, whose retention may change while open."""
 
     retention: Retention
 

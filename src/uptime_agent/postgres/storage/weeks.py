@@ -39,12 +39,12 @@ class Week:
 
     @property
     def bounds(self) -> tuple[str, str]:
-        """With offset: a server's time zone changes nothing."""
+        """The first instant and the end, with offset: a server's time zone changes nothing."""
         return f"{self.monday} 00:00:00+00", f"{self.monday + WEEK} 00:00:00+00"
 
     @property
     def end(self) -> float:
-        """UTC seconds."""
+        """UTC seconds of the first instant after it."""
         return dt.datetime.combine(self.monday + WEEK, dt.time(), dt.UTC).timestamp()
 
     def and_next(self, count: int) -> Iterator[Week]:

@@ -33,7 +33,7 @@ LONGEST_WAIT: Final = 60.0
 
 @frozen
 class Drained:
-    """What became of samples and outcomes."""
+    """Amounts that were stored, spooled and dropped."""
 
     stored: Counts
     spooled: Counts

@@ -31,7 +31,7 @@ def copy_text(heads: Sequence[str], columns: Sequence[Column], values: Sequence[
 
 @lru_cache(maxsize=1_024)
 def spelled_instant(at_us: int) -> str:
-    """With its offset: the session's time zone changes nothing."""
+    """Spell an instant with its offset: the session's time zone changes nothing."""
     return instant(at_us).isoformat(sep=" ")
 
 

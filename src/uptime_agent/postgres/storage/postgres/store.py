@@ -193,7 +193,6 @@ class PostgresMetrics:
     def _make_partitions(
         self, connection: Connection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
     ) -> None:
-        """For a first sample, or an old week."""
         needed = {("outcome", Week.of(each.due)) for each in outcomes}
         for sample in samples:
             week = Week.of(sample.at)

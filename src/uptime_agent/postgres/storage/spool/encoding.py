@@ -26,7 +26,7 @@ def encode(batch: Batch) -> bytes:
 
 
 def decode(payload: bytes) -> Batch:
-    """Raises ValueError, KeyError or TypeError for other bytes."""
+    """Return the batch. Raises ValueError, KeyError or TypeError for other bytes."""
     parts = json.loads(payload)
     probes = {row[0]: _probe(row) for row in parts["probes"]}
     samples = tuple(_sample(probes, row) for row in parts["samples"])

@@ -55,7 +55,7 @@ def framed(payload: bytes, counts: Counts) -> bytes:
 
 
 def read_record(path: Path, offset: int) -> Record | None:
-    """Return a record, if a good one. Raises OSError."""
+    """Return a record; None: torn, damaged or none. Raises OSError."""
     with path.open("rb") as file:
         file.seek(offset)
         head = file.read(_HEAD.size)

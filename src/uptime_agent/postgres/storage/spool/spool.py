@@ -21,7 +21,6 @@ if sys.platform != "win32":
     import fcntl
 
 _SEGMENTS: Final = 16
-"""Of a full spool, about."""
 _SUFFIX: Final = ".spool"
 _POSITION: Final = "position"
 
@@ -55,7 +54,7 @@ class Spool:
 
     @property
     def waiting(self) -> Counts:
-        """What waits to be replayed."""
+        """How much waits to be replayed."""
         return sum(self._counts.values(), Counts())
 
     @property
@@ -106,7 +105,7 @@ class Spool:
             self._counts[number] = self._counts.get(number, Counts()) + counts
 
     def oldest(self, weight: int = 1) -> Batch | None:
-        """Return the oldest batches as one, until `done`. Raises SpoolFailed."""
+        """Return the oldest batches as one, up to `weight`. They stay until `done`. Raises SpoolFailed."""
         with _told(self.folder):
             while self._counts:
                 number = next(iter(self._counts))

@@ -32,7 +32,7 @@ _LASTING: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class Lock:
-    """`path`.lock: one process writes, and kill -9 releases it."""
+    """The file `path`.lock: one process writes, and kill -9 releases it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(f"{path.name}.lock")
@@ -55,7 +55,7 @@ class Lock:
         self._file = file
 
     def release(self) -> None:
-        """The file stays, as removing it would race."""
+        """Release it. The file stays, as removing it would race."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -86,7 +86,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """Connect for reading. Raises sqlite3.Error, StoreUnusable."""
+    """Connect for reading, also while the agent runs. Raises sqlite3.Error, StoreUnusable."""
     if not path.exists():
         msg = f"there are no metrics in {path}: look at the path, or start the agent that makes it"
         raise StoreUnusable(msg)

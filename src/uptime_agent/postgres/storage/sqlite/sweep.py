@@ -1,4 +1,4 @@
-"""Old data goes, then the oldest excess. Newest snapshots stay."""
+"""Sweeps: old data goes, then the oldest excess. Newest snapshots stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ AT_A_TIME: Final = 5_000
 """Per transaction: writes never wait long."""
 
 _STEPS: Final = 40
-"""Of one sweep by size."""
 
 _PROTECTED: Final = """
     SELECT series, max(at_us) FROM sample WHERE hash IS NOT NULL GROUP BY series
