@@ -25,7 +25,7 @@ AUDIT_EVERY: Final = 300.0
 def core_of(
     clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float, ownership: Ownership
 ) -> Core:
-    """Make the parts that run jobs. `kill_after` in seconds."""
+    """`kill_after` in seconds."""
 
     def fire(batch: list[Alarm], now: float) -> None:
         turn.fire(batch, now)  # the queue is made first, and this last
@@ -87,7 +87,7 @@ def core_of(
 
 
 def rests_of(core: Core, windows: Mapping[str, float]) -> Rests:
-    """Make the parts of rates. `windows`: seconds by limit."""
+    """`windows`: seconds by limit."""
     return Rests(core.pool, core.queue.push, core.monotonic, windows)
 
 

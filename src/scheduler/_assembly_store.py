@@ -117,15 +117,12 @@ class _Base:
 
 
 def without_store(core: Core, audit: float | None) -> Remembering:
-    """Make the audit of all jobs, every `audit` seconds. None: on request only."""
+    """Audit all jobs every `audit` seconds. None: on request only."""
     return Remembering(None, Watchdog(core, audit), NoUnits())
 
 
 def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, tasks: Tasks, rests: Rests) -> Remembering:
-    """Make the parts for a store.
-
-    Raises TypeError if `retention` is not a Retention, or the store has no executions for a queue.
-    """
+    """Raises TypeError if `retention` is not a Retention, or the store has no executions for a queue."""
     check_retention(options.retention)
     store = options.store
     core.runs.marks.let_go_without(tasks.goes_without_store, waits=not store.is_immediate)
@@ -142,7 +139,6 @@ def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, task
 
 
 def alone(base: _Base) -> Remembering:
-    """Make the parts for an unshared store."""
     store = base.store
     watchdog = base.watchdog(lambda: store.running())  # noqa: PLW0108 - it is looked up at each audit
     commits = base.commits(NoConsequences())
@@ -151,7 +147,6 @@ def alone(base: _Base) -> Remembering:
 
 
 def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
-    """Make the parts for a store in which each node owns shards."""
     watchdog = base.watchdog(lambda: sharing.running(shares.all()))
     requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
     fleet = _Fleet(base, sharing, requests)
@@ -162,7 +157,6 @@ def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
 
 
 def queued(base: _Base, held: Claims, queue: Queue) -> Remembering:
-    """Make the parts for a store whose jobs come out of a queue."""
     store, sharing = base.store, capabilities(base.store).sharing
     executions = executions_of(store)
     watchdog = base.watchdog(lambda: store.running() if sharing is None else _of_us(store.running(), sharing.last))
@@ -248,7 +242,6 @@ def _of_us(running: list[StoredTick], view: View | None) -> list[StoredTick]:
 
 
 def check_retention(retention: Retention) -> None:
-    """Raise TypeError unless it is a Retention."""
     if not isinstance(retention, Retention):
         msg = f'retention must be a Retention, such as Retention(age="30d"), not {retention!r}'
         raise TypeError(msg)

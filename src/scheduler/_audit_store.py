@@ -40,8 +40,7 @@ class Visited(Protocol):
     def visit(self) -> AbstractContextManager[Visit]:
         """Let a process that is not a node audit the rows."""
 
-    def fleet(self) -> FleetView:
-        """Return the nodes that share the store."""
+    def fleet(self) -> FleetView: ...
 
 
 class Became(Enum):
@@ -172,7 +171,6 @@ def _of_queue(store: Visited, visit: Visit, buried: tuple[str, ...], queue: Queu
 
 
 def _plan(clock: Clock) -> Decide:
-    """Return a planner of jobs without an owner, made of a scheduler's parts, none of which runs."""
     pool = TaskPool(1, clock=clock)
     core = core_of(clock, pool, system_random(), max_subtasks=1, kill_after=1.0, ownership=Alone())
     updates = Registry(core, Lifecycle("audit"), Tasks(has_store=True), has_store=True).updates

@@ -32,8 +32,6 @@ LOOK_EVERY: Final = 10.0
 
 
 class Lifespan:
-    """The life of a scheduler. It runs once."""
-
     def __init__(
         self,
         *,
@@ -63,16 +61,14 @@ class Lifespan:
 
     @property
     def state(self) -> LifecycleState:
-        """PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
         return self._lifecycle.state
 
     @property
     def jobs(self) -> int:
-        """The number of jobs."""
         return len(self._core.jobs)
 
     def stop(self, grace: float) -> None:
-        """Stop as Scheduler.stop does. `grace` in seconds."""
+        """`grace` in seconds."""
         first = self._lifecycle.stop()
         self._core.runs.stop_starting()  # a second caller relies on this, even before the first has come here
         if first:
@@ -100,7 +96,6 @@ class Lifespan:
         self._has_begun = True
 
     async def run(self) -> None:
-        """Run until the scheduler has stopped and all its runs have ended."""
         try:
             await self._live()
         finally:

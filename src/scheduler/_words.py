@@ -54,7 +54,6 @@ VERBS: Final[Mapping[str, str]] = {
 
 
 def refuse_options(verb: str, names: Iterable[str]) -> NoReturn:
-    """Raise TypeError for options that a verb lacks."""
     name = min(names, key=lambda name: name not in OPTIONS)
     hint = f": {OPTIONS[name]}" if name in OPTIONS else ""
     msg = f"{verb}() got an unexpected keyword argument {name!r}{hint}"
@@ -62,7 +61,6 @@ def refuse_options(verb: str, names: Iterable[str]) -> NoReturn:
 
 
 def refuse_verb(name: str) -> NoReturn:
-    """Raise AttributeError, with the right verb."""
     hint = f": write {VERBS[name]}" if name in VERBS else ""
     msg = f"a Scheduler has no attribute {name!r}{hint}"
     raise AttributeError(msg)

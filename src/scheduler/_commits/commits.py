@@ -139,10 +139,7 @@ class Commits:
             logger.error("the store failed", exc_info=error)
 
     def left(self) -> Sealed | None:
-        """Return the next undurable batch, for a last attempt after the loop's end. `said` confirms it.
-
-        It is small: there is no time to find out how large it may be.
-        """
+        """Return the next undurable batch, for a last attempt after the loop's end. `said` confirms it."""
         journal = self._journal
         if not journal.sealed and journal.pending and self._is_open:
             journal.seal()
@@ -254,7 +251,7 @@ class Commits:
                 self._lost = error
 
     def _look_at_stale(self, receipt: Receipt) -> bool:
-        """Handle refused ends, whose ticks have other records. Return whether some are sent again."""
+        """Return whether some refused ends are sent again."""
         are_some_sent_again = False
         for tick in receipt.stale:
             never_began = tick.outcome == Outcome.MISSED.value or (tick.owed and not tick.attempt)

@@ -1,7 +1,7 @@
 """Notes about a job stand aside while another session locks its rows.
 
-A commit waits for locks for tenths of a second. Then the store names the locked jobs, which wait, and the rest is sent.
-Later parts wait behind them, in order. On the loop, except for the last look.
+After tenths of a second the store names the locked jobs, which wait, and the rest is sent. Later parts wait behind
+them, in order. On the loop, except for the last look.
 """
 
 from __future__ import annotations

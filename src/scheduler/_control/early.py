@@ -24,7 +24,7 @@ class EarlyJob:
     on_conflict: OnConflict
     start: Start
     is_late: bool = False
-    """Whether the scheduler ran already. Then a mistake in the job must not end it."""
+    """If the scheduler ran already, a mistake in the job must not end it."""
 
 
 class Early:

@@ -49,8 +49,6 @@ def listed(jobs: Iterable[SomeJob]) -> list[SomeJob]:
 
 
 class Reader:
-    """Reads the new jobs of one call. All get `tags`."""
-
     def __init__(self, tags: Iterable[str]) -> None:
         self._tags = tags_of(tags) if tags else NO_TAGS
         self._schedules: dict[str, Schedule] = {}
@@ -100,7 +98,7 @@ _LEAST: Final = 2
 class Drafts:
     by_id: dict[str, Job] = Factory(dict)
     dues: list[int | None] = Factory(list)
-    """First starts, on each planner's base. None: only at once."""
+    """On each planner's base. None: only at once."""
     rows: list[StoredJob] = Factory(list)
     at_once: dict[str, None] = Factory(dict)
     unchanged: dict[str, Job] = Factory(dict)

@@ -3,9 +3,9 @@
     s.add("backup", "@daily", id="backup", agents=3)      backup#1, backup#2, backup#3   on one node each
     s.add("sweep", "@hourly", id="sweep", agents="all")   sweep@web-1, sweep@web-2   on the nodes of these names
 
-A verb of the whole acts on each known part, in the same commit. Numbered parts are added with the whole. A node that
-comes later adds its own part. Two nodes may write at the same moment, so a part's node compares it with a changed whole
-a little later. A node that takes up a dead node's part removes it if the store lacks the whole.
+A verb of the whole acts on each known part, in the same commit. A node that comes later adds its own part. Two nodes
+may write at the same moment, so a part's node compares it with a changed whole a little later. A node that takes up a
+dead node's part removes it if the store lacks the whole.
 """
 
 from __future__ import annotations

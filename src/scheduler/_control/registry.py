@@ -299,7 +299,6 @@ class Registry(Verbs):
         return job
 
     def _keep(self, job: Job, row: StoredJob | None, first: FirstStart, start: Start, on_conflict: OnConflict) -> None:
-        """On the loop."""
         journal = self._core.journal
         if on_conflict == "replace":
             journal.replace(job, row)

@@ -1,4 +1,4 @@
-"""One run of every job, for `Scheduler.run_once`."""
+"""One run of every job."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class Updates:
         return FirstStart(bound, planner, at_once=False, due_us=None)
 
     def dated_start(self, job: Job) -> datetime | None:
-        """Return the future first start given as a datetime. No new schedule brings it forward."""
+        """No new schedule brings forward a first start given as a datetime."""
         has_run = job.statistics().runs
         if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None

@@ -183,7 +183,6 @@ class Verbs(Resident):
         self._jobs.discard(job)
 
     def _dismiss(self, job: Job) -> None:
-        """On the loop."""
         core = self._core
         if job.slot != OUT:
             self._queue.disarm(job)

@@ -1,7 +1,6 @@
 """Which of several schedulers on one store has which job, and how that changes.
 
-A Sharded node owns shards; a Queued node takes jobs out of a queue. Both have a Node: the lease, the other nodes, and
-burial.
+A Sharded node owns shards; a Queued node takes jobs out of a queue.
 """
 
 from .answers import Answers

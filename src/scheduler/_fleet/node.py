@@ -35,7 +35,7 @@ RESIGNS_AFTER: Final = 2 * LEASE
 """Seconds before such a node lets go of all jobs: its notes about them are not durable."""
 
 TO_SERVE: Final = ("commits", "shards", "rests", "claims")
-"""Connections without which our jobs stand still for ever."""
+"""Without these connections our jobs stand still for ever."""
 
 
 @frozen(eq=False, kw_only=True)
@@ -56,7 +56,6 @@ class Keeper(Protocol):
     """Takes and gives jobs. On the loop."""
 
     leaves_ticks: bool
-    """Whether a due tick may be left to the job's next owner."""
 
     def lease_is(self, *, held: bool) -> None: ...
 

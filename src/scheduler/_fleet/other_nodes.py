@@ -13,7 +13,7 @@ from .requests import Requests
 
 
 class OtherNodes:
-    """`asker`: not delayed by commits. `leave`: handles requests for jobs that are not ours."""
+    """`leave`: handles requests for jobs that are not ours."""
 
     tell_of_news = True
 

@@ -25,8 +25,6 @@ FORGETS: Final = 300.0
 
 
 class Beside(Protocol):
-    """A Membership next to a queue: a node, or no fleet."""
-
     is_patient: bool
     reads_beside: bool
 
@@ -159,4 +157,4 @@ class QueueNode:
             logger.info("shards of labels stay for now: %s", exc)  # another node adds many jobs just now
 
     async def lose_all(self) -> None:
-        """Do nothing: executions are given back already."""
+        """Do nothing."""

@@ -29,8 +29,6 @@ SLICE: Final = 100
 
 
 class Owned(Protocol):
-    """What a node may lose as a whole."""
-
     def let_go(self) -> None: ...
 
     def is_idle(self) -> bool:

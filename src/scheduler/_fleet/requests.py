@@ -52,7 +52,6 @@ class Requests:
         self._begun = WeakValueDictionary[int, RequestedRun]()
         self._audited = set[int]()
         self._carried_out = set[int]()
-        """Since the last poll, whose answer may be older."""
 
     def give_way(self, row: StoredJob, on_conflict: str) -> DuplicateJob | None:
         """Replace our job by another node's earlier one. Return the error for a flush."""

@@ -1,4 +1,4 @@
-"""The membership of a node that owns shards. It knows all jobs, and plans those of its shards.
+"""The membership of a node that owns shards, and plans their jobs.
 
     a shard is ours, and not here yet  -> read its jobs: due ticks are planned, and runs of a dead node are crashes
     a shard of ours is another's       -> once none of its jobs runs, and all is durable: hand it on

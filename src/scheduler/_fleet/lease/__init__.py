@@ -1,7 +1,4 @@
-"""Until when other nodes leave us our part of a store, and which of them are dead.
-
-The package knows no job and no commit.
-"""
+"""Until when other nodes leave us our part of a store, and which of them are dead."""
 
 from .lease import Lease
 from .lease_guard import LeaseGuard

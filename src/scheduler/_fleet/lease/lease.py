@@ -69,14 +69,13 @@ class Lease:
         self._buried = buried
         self.turns = 0
         self.clock_found: tuple[Skew, bool] | None = None
-        """Our clock's skew, and whether it is too large. One value, for the loop."""
+        """Our clock's skew, and whether it is too large."""
         self._skew: Skew | None = None
         self._verdict = ClockVerdict()
         self._clock = clock
         self._trouble = ""
         self._dead: list[int] = []
         self.was_busy = False
-        """Whether other calls had the connection, so nothing was buried or claimed."""
         self._is_over = False
         self._resigns: str | None = None
         self._hint = lease_guard.hint

@@ -1,7 +1,7 @@
 """Until when we rely on our lease. A run asks before it begins.
 
-Others hear the end of our session at once, and may bury us before the lease ends. So a call whose connection broke
-doubts, and nothing begins before the store has answered. Present runs go on.
+Others hear the end of our session at once, and may bury us before the lease ends. So after a broken connection nothing
+begins before the store has answered. Present runs go on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from ...stores import StoreError, StoreTakenOver
 class LeaseGuard:
     """Our belief that no other node has our jobs. Any thread.
 
-    `now`: seconds that count while the machine sleeps, too. `until`: the belief's end, by that clock. `hint`: ask the
-    store soon.
+    `now`: seconds that count while the machine sleeps, too. `hint`: ask the store soon.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

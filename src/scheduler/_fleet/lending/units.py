@@ -46,8 +46,6 @@ MOST: Final = 100
 
 
 class Units:
-    """`tried`: gets each round's error, or None."""
-
     def __init__(
         self,
         lending: Lending,

@@ -1,7 +1,7 @@
 """Jobs whose next starts stand in a queue outside of every node.
 
 Dispatch takes executions with their jobs, and puts the next ones. QueueAudit and, from outside, QueueVisit compare
-queue and store. Each of these is called through a line, with its own thread.
+queue and store.
 """
 
 from .audit import QueueAudit

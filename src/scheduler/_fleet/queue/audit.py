@@ -1,7 +1,7 @@
 """A node's audit of a queue against its store: each job that should start has one execution in the queue.
 
-Executions that are missing, contradict their rows, or would come late or never are put again. If one stands there
-twice, it runs once: its row says which.
+Executions that are missing, wrong, late or stuck are put again. If one stands there twice, it runs once: its row says
+which.
 """
 
 from __future__ import annotations
@@ -152,7 +152,6 @@ class QueueAudit:
         return None if found is None else (found, dispatch.routing.asked(found.planned))
 
     async def _put_pending(self, before_us: int) -> None:
-        """Put executions pending since then: no node will."""
         await self._page(PENDING, lambda rows, wheres: self._put_orphans(rows, wheres, before_us))
 
     async def _put_orphans(self, rows: Sequence[Execution], wheres: Wheres, before_us: int) -> None:
@@ -204,7 +203,6 @@ class _Found:
         self.withdrawn += len({row.job_id for row in part.gone} - {row.job_id for row in part.planned})
 
     def audit(self, at: float, put_again: int, seconds: float) -> Audit:
-        """`put_again`: known executions that the queue lacked."""
         return Audit(
             at=at,
             interval=EVERY,

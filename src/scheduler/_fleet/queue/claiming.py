@@ -1,7 +1,7 @@
 """Each delivery of the queue is checked against its row, and taken with its job if that allows it.
 
-While our lease is not held, all deliveries go back at once. If this node took one nevertheless, others see that in its
-row until we are buried. On the loop; the commits' line asks the store.
+While our lease is not held, deliveries go back at once. If this node took one nevertheless, its row says so until we
+are buried. On the loop; the commits' line asks the store.
 """
 
 from __future__ import annotations
@@ -286,7 +286,6 @@ def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> Stor
 
 
 def _is_its_start(due_us: int, row: StoredJob, state: StoredState | None) -> bool:
-    """Return whether it is a scheduled start, not the end of a rest or pause."""
     if row.paused is not None or state is None:
         return row.paused is None
     return state.not_before_us is None and (state.next_us is None or state.next_us <= due_us)

@@ -11,7 +11,7 @@ from ...stores import Peer, Sharing, View
 
 
 class GivenBack(Delivery):
-    """A delivery that others may have now: they check its row."""
+    """A delivery that others may have now."""
 
     def __init__(self, was: Delivery) -> None:
         self._tick, self._place = was.tick, was.place
@@ -76,7 +76,6 @@ class Claims:
         self._sharing = sharing
         self.by_id: dict[str, Claim] = {}
         self.leaving: dict[str, Claim] = {}
-        """Jobs whose release is on its way to the store."""
         self.strays: dict[str, Claim] = {}
 
     @property

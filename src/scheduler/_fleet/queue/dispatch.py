@@ -92,7 +92,6 @@ class Dispatch:
             store_line=store_line,
         )
         self.missing = 0
-        """Executions that audits have put again."""
         self._is_over = False
         core.journal.before_sending(self._seal)
 
@@ -176,7 +175,6 @@ class Dispatch:
             self._release(batch, job.id)
 
     def _is_pause_over(self, job: Job, hold: Claim) -> bool:
-        """Return whether its execution ends its pause, in the loop's next turn."""
         until = None if job.sparse is None or job.paused_by is None else job.paused_by.until
         return until is not None and us_of(until) <= max(self._now_us(), hold.due_us or 0)
 
@@ -327,7 +325,6 @@ class Dispatch:
                 self._journal.touch(job)
 
     def close(self) -> None:
-        """Wait for the last plans, LAST_PUTS seconds at most."""
         self._queue_line.close(LAST_PUTS, self.queue.close)
         self.queue.close()
 

@@ -48,8 +48,6 @@ HALF_LIFE: Final = 4.0
 
 
 class Room:
-    """`bound`: tells the queue."""
-
     def __init__(self, held: Claims, core: Core, bound: Callable[[int | None], object] | None) -> None:
         self._held = held
         self._core = core
@@ -179,7 +177,6 @@ class LongClaims:
                 self.room.is_less()
 
     def _waiting(self, job: Job, hold: Claim) -> Attempt | None:
-        """Return the job's waiting run, if the job can leave without a trace."""
         if len(job.runs) != 1 or hold.due_us is None or job.id in self._held.strays or job.id in self._held.leaving:
             return None
         run = job.runs[0]

@@ -74,7 +74,6 @@ def _due(job: StoredJob, state: StoredState | None, updates: Updates, timeline: 
 
 
 def _owed(state: StoredState | None, live: Execution | None, now_us: int) -> int:
-    """Return when an owed tick is retried: as planned, now, or after the job's rest."""
     rests_until_us = now_us if state is None or state.not_before_us is None else max(now_us, state.not_before_us)
     return rests_until_us if live is None else min(live.due_us, rests_until_us)
 

@@ -1,7 +1,7 @@
 """Overdue executions are looked for in the queue every few seconds, and put again if missing.
 
-A queue may lose an execution, or deliver it late because its clock was set back. Or never: a stray reader of our tube,
-or a full server, has buried it. Beanstalkd 1.12 does not release some jobs of a silent connection.
+A queue may lose an execution, or deliver it late because its clock was set back. A stray reader or a full server may
+bury it. Beanstalkd 1.12 does not release some jobs of a silent connection.
 """
 
 from __future__ import annotations

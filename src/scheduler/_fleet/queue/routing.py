@@ -63,7 +63,7 @@ class Routing:
         return rows, self.asked(rows)
 
     def asked(self, rows: Sequence[Execution]) -> Wheres:
-        """Read labels, if any job has some. In the store's line."""
+        """In the store's line."""
         view = self._held.view
         return self._executions.wheres([row.job_id for row in rows]) if rows and view and view.labelled else None
 

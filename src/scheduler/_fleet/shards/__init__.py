@@ -1,7 +1,4 @@
-"""How shards of a shared store come here with their jobs, and how they go.
-
-The package knows neither leases nor commits. On the loop's thread; the store is asked in threads.
-"""
+"""How shards of a shared store come here with their jobs, and how they go."""
 
 from .handoff import WHOSE_JOBS_RUN, Handoff
 from .moves import Moves

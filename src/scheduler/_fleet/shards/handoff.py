@@ -48,8 +48,6 @@ NEVER: Final = sys.maxsize
 
 
 class Handoff:
-    """`turns`: returns the lease's number of turns."""
-
     def __init__(self, sharing: Sharing, moves: Moves, core: Core, turns: Callable[[], int]) -> None:
         self._sharing = sharing
         self._moves = moves
@@ -133,7 +131,6 @@ class Handoff:
             self._leave_ticks(())
 
     def _leave_ticks(self, of: Iterable[Job]) -> None:
-        """Leave ticks of these jobs. Those of all others start again."""
         jobs = frozenset(of)
         self._core.clock_guard.withhold(jobs)
         self._core.runs.marks.let_stay(lambda job: job in jobs and self._handoff_plan.is_idle(job))

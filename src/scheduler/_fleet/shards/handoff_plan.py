@@ -1,10 +1,8 @@
 """Which shards, owned by others by right, are handed on next.
 
 Their jobs stand still until the next owner has read them. So a portion has few shards, whose jobs neither run nor start
-meanwhile. After a few looks in vain a shard goes all the same.
-
-Jobs that always run have their ticks withheld for a moment, until their runs have ended. Where commits take longer, the
-moment is longer: a run is durable some commits later.
+meanwhile. After a few looks in vain a shard goes all the same. Jobs that always run have their ticks withheld for a
+moment; where commits take longer, so does the moment.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ MOST_JOBS: Final = 500
 MOST_SHARDS: Final = 64
 
 MOVES: Final = 0.3
-"""Seconds in which a shard should have moved."""
+"""Seconds."""
 
 MOST_IN_VAIN: Final = 5
 
@@ -137,7 +135,6 @@ class HandoffPlan:
         return not any(_has_run_long(run, now) for job in jobs for run in job.runs)
 
     def _takes_long(self, job: Job, now: float) -> bool:
-        """Return whether a run takes long, and not because of a commit."""
         if self.is_idle(job):
             return False
         waits = any(run.started is None and not run.is_held for run in job.runs)

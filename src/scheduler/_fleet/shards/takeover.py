@@ -88,7 +88,6 @@ class Takeover:
         """Our shards, by epochs of nodes that still run their jobs."""
 
     def wanted(self, ours: Collection[int]) -> list[int]:
-        """Return our shards that are not all here, and not being read."""
         return sorted((set(ours).difference(self._moves.shares.all()) | self.unread) - self._being_read)
 
     async def take(self, shards: Collection[int], group: TaskGroup) -> None:
@@ -217,7 +216,6 @@ class Takeover:
         return any(type(due_us) is int and due_us <= until_us for due_us in dues)
 
     def _take_up_new(self, part: _Part) -> None:
-        """Take up jobs added too late for the read."""
         for job in filter(None, map(self._core.jobs.find, list(part.noted.ids))):
             if job.is_elsewhere and job.task is not None and shard_of_job(job) in part.shards:
                 self._reconciler.take_over(known_row(job), part.noted.states.get(job.id), Lost())
