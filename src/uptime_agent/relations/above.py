@@ -21,7 +21,7 @@ PATIENCE: Final = 4.0
 
 
 class Above:
-    """The parents of targets. `elsewhere`: None if the store is not shared."""
+    """The parents of targets. `elsewhere`: see `Here`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Above:
     def unchecked(self, name: str, began: float) -> Sequence[str]:
         """The parents not checked since `began` (UTC seconds).
 
-        Parents with votes cannot be asked, so the target's first undecided check counts.
+        Parents with votes cannot be asked: the target's first undecided check counts.
         """
         status = self._targets[name]
         if not status.waits:
@@ -86,7 +86,7 @@ class Above:
         return silent if is_waiting else tuple(dict.fromkeys((*self._parents.unchecked(name, began), *silent)))
 
     async def look(self, name: str) -> str | None:
-        """Read parents on other nodes. Returns why that failed."""
+        """Read parents on other nodes. Returns an error, or None."""
         away = [each for each in self._parents.above(name) if not self._here.is_here(each)]
         if not away or self._elsewhere is None:
             return None

@@ -33,7 +33,7 @@ GIVEN_UP: Final = 600.0
 
 @define
 class _Asked:
-    """`since`: monotonic seconds. `last`: when the previous check was due."""
+    """A parent. `since`: monotonic seconds. `last`: when its previous check was due."""
 
     since: float
     last: datetime | None
@@ -51,7 +51,7 @@ class Answers:
         self._wanted = anyio.Event()
 
     def hear(self, news: News) -> None:
-        """Await the answers that a checked target needs. Call `recheck.hear` first."""
+        """Await the answers that a checked target needs. Call `Recheck.hear` first."""
         if not isinstance(news, Checked) or news.target.last is None:
             return
         for name in news.target.last.asks:

@@ -46,7 +46,7 @@ class Elsewhere:
                 await self._read(dict.fromkeys(islice(self._wanted, MOST)))
 
     async def _read(self, names: dict[str, None]) -> None:
-        for name in names:  # before the store answers: a question from now on needs a new answer
+        for name in names:  # before the store answers: later questions need a new answer
             del self._wanted[name]
         try:
             ticks = await run_sync(self._latest, list(names), abandon_on_cancel=True)
@@ -55,7 +55,7 @@ class Elsewhere:
             raise
         self._found |= {name: TargetStatus(name, "", "", marks=unmarked) for name in names}
         for tick in ticks:
-            with suppress(KeyError, ValueError):  # others have written it: it may make no sense
+            with suppress(KeyError, ValueError):  # other programs may have written it
                 restore(self._found[tick.job_id], [record_of(tick)], self._clean)
 
 

@@ -1,7 +1,7 @@
 """Groups: targets that count as one, down when enough of them are.
 
 A group's outages must survive a restart, so each member's report has marks: the outages before its check. The latest
-marks, and that check's effect, say what was told last. A process tells nothing before it knows all members' pasts.
+marks and that check's effect were told last. A process tells nothing before it knows all members' pasts.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ class GroupState:
 
 @define(eq=False)
 class _Group:
-    """`asked`: members whose past is known. `down`: members down, of `size`, and whether excused; None: not yet
-    counted.
+    """A group's present state. `asked`: members whose past is known.
+
+    `down`: members down, of `size`, and whether excused; None: not yet counted.
     """
 
     plan: GroupPlan
@@ -121,7 +122,7 @@ class Groups:
         return () if group is None else group.plan.members
 
     def was_down(self, name: str, began: float) -> bool:
-        """Whether a group is down, or was at `began` (UTC seconds), even as its members are unreachable."""
+        """Whether a group is down, or was at `began` (UTC seconds). Unreachable members count as down."""
         group = self._groups.get(name)
         if group is None:
             return False
@@ -181,7 +182,10 @@ class Groups:
         return is_enough(group.plan, len(down), group.size)
 
     def _is_settled(self, group: _Group) -> bool:
-        """Without marks in this report, the next process would misdate a change."""
+        """Settle the group once its members' pasts are known.
+
+        Reports need that early: without marks, the next process would misdate a change.
+        """
         members = group.plan.members
         while not group.is_settled:
             if group.asked == len(members):

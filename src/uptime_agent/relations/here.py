@@ -1,4 +1,4 @@
-"""Targets whose status is known without the store."""
+"""Targets known without the store."""
 
 from __future__ import annotations
 

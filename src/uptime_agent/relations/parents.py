@@ -1,6 +1,6 @@
 """Parents: targets or groups through which others are reached. A parent that is down excuses all below.
 
-If the members of a group are unreachable, their parents are the cause, not the group.
+If a group's members are unreachable, their parents are the cause.
 """
 
 from __future__ import annotations

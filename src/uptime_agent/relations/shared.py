@@ -6,7 +6,7 @@ Each group is a job, on the node that also sends its messages:
     the job runs     -> the members' last reports are read
     the run ends     -> the group's state goes into the job, in one commit with the messages
 
-So a crash loses nothing. The job also runs hourly, and after moves. On the event loop.
+So a crash loses nothing. It also runs hourly, and after moves. On the event loop.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .groups import GroupPlan, GroupState, forget, told_last
 from .judging import judged, member_of, state_of, was_down
 
 TASK: Final = "group"
-"""The task, and the tag of its jobs."""
+"""Also the tag of its jobs."""
 
 GROUP: Final = "group:"
 """Prefix of job ids."""
 
 LIMIT: Final = "groups"
-"""Groups are judged one by one, so that checks do not wait."""
+"""One group is judged at a time, so that checks do not wait."""
 
 EVERY: Final = 3_600.0
 PRIORITY: Final = 6
@@ -72,13 +72,12 @@ class SharedGroups:
         self._plans: dict[str, GroupPlan] = {}
         self._of: dict[str, list[str]] = {}
         self._stood: dict[str, bool | None] = {}
-        """Whether members are excused. None: not down."""
         self._ours: set[str] = set()
         self._has_begun = False
         scheduler.register(TASK, self.run)
 
     def follow(self, plans: Iterable[GroupPlan], now: float) -> None:
-        """Replace the groups. `now` (UTC seconds) ends incidents of removed groups."""
+        """See `Groups.follow`."""
         before, self._plans = self._plans, {plan.name: plan for plan in plans}
         self._of = {}
         for plan in self._plans.values():
@@ -100,7 +99,7 @@ class SharedGroups:
         self.look_around()
 
     def look_around(self) -> None:
-        """Judge groups that moved to us: their last node may have told nothing."""
+        """Judge groups that moved here: their last node may have told nothing."""
         jobs = {name: self._job(name) for name in self._plans}
         before, self._ours = self._ours, {name for name, job in jobs.items() if job is not None and job.is_ours}
         for name in self._ours - before:

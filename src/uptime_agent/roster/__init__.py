@@ -1,4 +1,4 @@
-"""Which targets are checked. On the event loop."""
+"""The checked targets. On the event loop."""
 
 from __future__ import annotations
 

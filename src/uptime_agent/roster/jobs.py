@@ -41,13 +41,13 @@ def add_job(
 
     `gate`: seconds that a failed check may take to learn whether we are offline.
     """
-    # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
+    # Each address of Mode.ALL, and each redirect, waits for room by itself, so only these parts have timeouts.
     waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
     needs: tuple[str, ...] = target.needs
     timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
-    if target.quorum is not None:  # it waits for the votes of others, and asks no host itself
+    if target.quorum is not None:  # it waits for votes, and asks no host itself
         timeout, needs = patience_of(target, gate) + CUT_OFF_AFTER, ()
-    is_push = isinstance(target.check, PushCheck)  # a signal that comes during a run is judged by another
+    is_push = isinstance(target.check, PushCheck)  # a signal during a run is judged by the next
     try:
         scheduler.add(
             TASK,
@@ -71,7 +71,7 @@ def add_job(
 def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> None:
     """Add or update this node's job for votes.
 
-    Slow checks overlap: nodes that skip instants might never vote on the same.
+    Slow checks overlap: nodes that skip instants might never vote together.
     """
     scheduler.add(
         vote,
@@ -127,7 +127,7 @@ def grace_of(target: Target) -> float:
     """The seconds that a check may be late.
 
     Later checks, as after a downtime, are left out, so that others keep their places. Push targets are not silent if we
-    did not listen, so theirs does not grow with the interval.
+    did not listen: their interval does not count.
     """
     schedule = target.schedule
     if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):

@@ -94,14 +94,14 @@ class Roster:
         enabled = [target for target in targets if target.is_enabled]
         for target in enabled:
             self._know(target)
-        for target in enabled:  # last: what is due before the scheduler has started would start together
+        for target in enabled:  # last: jobs due before the scheduler starts would start together
             self._add(target)
         self._list(targets)
 
     async def follow(self, targets: Iterable[Target]) -> Changes:
-        """Check these targets and no others, with turns for other tasks.
+        """Check these targets and no others, with turns for other tasks. History stays.
 
-        A removed target's history stays. Raises InvalidJob if a schedule is over; later changes are not made.
+        Raises InvalidJob if a schedule is over, and then leaves out later changes.
         """
         wanted = {each.name: each for each in targets if each.is_enabled}
         removed = [name for name in self._targets if name not in wanted]
@@ -125,7 +125,7 @@ class Roster:
         return [job.id for job in gone]
 
     def begin_evenly(self) -> None:
-        """Spread overdue checks, once the store was read. Verdicts depend on other starts."""
+        """Spread overdue checks, once the store was read. Other starts stay, as verdicts depend on them."""
         now = self._ways.clock.wall()
         lengths = Counter(map(_interval_of, self._targets.values()))
         before: Counter[float] = Counter()
@@ -134,7 +134,7 @@ class Roster:
             interval = 0.0 if target is None else _interval_of(target)
             if target is not None and interval and job.is_ours and _is_overdue(job, now, grace_of(target)):
                 gap = min(interval / (MORE_AT_FIRST * lengths[interval]), LONGEST_GAP)
-                with suppress(AlreadyStopped):  # nothing can be shown, so it has stopped at once
+                with suppress(AlreadyStopped):  # it stopped at once, as nothing can be shown
                     job.set_next_start(datetime.fromtimestamp(now + before[interval] * gap, UTC))
                 before[interval] += 1
 
@@ -151,7 +151,7 @@ class Roster:
 
     def _add(self, target: Target) -> None:
         start = None if self._is_once else target.start
-        if self._vote is None:  # there are no others
+        if self._vote is None:  # there are no other nodes
             target = evolve(target, quorum=None)
         add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
         if target.quorum is None:
@@ -168,7 +168,7 @@ class Roster:
         if status is None:
             status = self._statuses[target.name] = TargetStatus(target.name, "", "")
         status.url, status.kind = str(target.check.url), target.kind
-        is_push = isinstance(target.check, PushCheck)  # no other node can be asked again
+        is_push = isinstance(target.check, PushCheck)  # a push target cannot be asked again
         status.max_attempts, status.is_verified = 1 if is_push else target.max_attempts, not target.is_unverified
         status.grace = grace_of(target)
         status.holds = partial(holds, target, self._longest_doubt)

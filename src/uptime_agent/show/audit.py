@@ -12,7 +12,6 @@ from scheduler.stores import PARTS
 from ..text import printable, wording
 
 MOST: Final = 20
-"""Jobs named per result."""
 
 WORDS: Final = {
     Became.MENDED: "mended",

@@ -23,9 +23,9 @@ class View:
 
 
 class Display(Protocol):
-    """A way to show events. Called on the event loop; must not block for long.
+    """A way to show events, on the event loop. It must not block for long.
 
-    An OSError ends it: it is not called again. BrokenPipeError: the reader has left.
+    After an OSError it is not called again. BrokenPipeError: the reader has left.
     """
 
     @property
@@ -33,7 +33,7 @@ class Display(Protocol):
         """Seconds between refreshes, or None."""
 
     def started(self, view: View) -> None:
-        """Show the first view, by the first call."""
+        """First call: show the view."""
 
     def remembered(self, target: TargetStatus) -> None:
         """Show `target.last`, of an earlier process."""
@@ -51,7 +51,7 @@ class Display(Protocol):
         """Show what time has changed."""
 
     def stopped(self, summary: Summary) -> None:
-        """Show the summary, by the last call."""
+        """Last call: show the summary."""
 
 
 class NotShown(Exception):

@@ -49,7 +49,7 @@ def risks(server: StoreServer) -> Iterator[str]:
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Yield an object per node, handoff, loan, missing label, and server with standbys."""
+    """Yield an object per node, handoff, loan, missing label, and server that has or is a standby."""
     for node in view.agents:
         yield json.dumps(asdict(node) | {"labels": dict(node.labels)}, ensure_ascii=False)
     for over in view.hand_overs:

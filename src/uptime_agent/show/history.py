@@ -80,7 +80,6 @@ def _error(record: Record) -> str | None:
 
 
 def _delivery(record: Record) -> Mapping[str, object] | None:
-    """A message's result, such as {"delivery": "delivered"}."""
     result = record.result
     if not _is_message(record) or not isinstance(result, dict):
         return None

@@ -1,4 +1,4 @@
-"""Rows fitted into a terminal. Lengths are in cells: some letters take two.
+"""Rows fitted into a terminal, in cells: some letters take two.
 
 Why a target is not well continues below its row.
 """

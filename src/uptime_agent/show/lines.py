@@ -1,4 +1,4 @@
-"""A line per event, as text or JSON."""
+"""Events, as text or JSON."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Monitor:
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds between redraws, or None."""
+        """See `Display`."""
         return None if self._display is None else self._display.refresh_every
 
     def hold(self) -> None:
@@ -66,7 +66,7 @@ class Monitor:
             case Opened() | Closed() if news.incident.is_group:
                 self.notice(describe_group(news))
             case Opened() | Closed() | GroupRecalled():
-                pass  # the check with which it came has been shown, or an earlier process has told it
+                pass  # its check was shown, or an earlier process told it
             case Remembered():
                 self.show(lambda display: display.remembered(news.target))
             case LeftOut():
@@ -79,7 +79,7 @@ class Monitor:
                 assert_never(news)
 
     def notice(self, text: str) -> None:
-        """Show a sentence about the agent."""
+        """See `Display`."""
         self.show(lambda display: display.notice(self._clean(text)))
 
     def show(self, action: Callable[[Display], None]) -> None:

@@ -51,10 +51,10 @@ class LiveTable:
         self.refresh()
 
     def remembered(self, target: TargetStatus) -> None:
-        """Wait for the next refresh."""
+        """See `Display`."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Tell a change. The next refresh shows the rest."""
+        """See `Display`."""
         if is_change and target.previous is not None:
             self.notice(change_text(target))
 
@@ -69,7 +69,7 @@ class LiveTable:
         self._console.print(Text(at + wording.printable(text), style="dim"))
 
     def refresh(self) -> None:
-        """Redraw, as keys have chosen."""
+        """See `Display`."""
         if self._view is None:
             return
         width, height, part = self._console.width, self._console.height, self._part
@@ -89,7 +89,7 @@ class LiveTable:
 def draw(view: View, width: int, height: int, part: Part | None = None) -> Group:
     """Draw table and footer. `part`: None: everything."""
     now, room = view.now(), _room(height)
-    # Python's sort keeps the order of the file among equals, so rows do not jump about.
+    # A stable sort keeps the file's order among equals, so rows do not jump.
     targets = sorted(view.targets, key=lambda target: _ORDER[target.status])
     if part is not None and part.words:
         targets = [each for each in targets if part.has(each.name, _word(each))]

@@ -29,10 +29,7 @@ def uptime_lines(name: str, records: Sequence[Record], now: float, line: Line) -
 def group_uptime_lines(
     name: str, members: Mapping[str, Sequence[Record]], at_least: int | None, now: float, line: Line
 ) -> Iterator[str]:
-    """Yield lines about a group, down while `at_least` members are; None: all.
-
-    `members`: their records, latest first. Groups have no latency.
-    """
+    """Yield lines about a group. `at_least`: see `together`. A group has no latency."""
     pasts = [_past_of(member, records) for member, records in members.items()]
     yield from _over_windows(name, together(pasts, at_least, now), [], now, line)
 
@@ -89,7 +86,7 @@ def json_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str
 
 
 def _percent(share: float) -> str:
-    """Never rounds up to 100."""
+    """Write per cent, never rounded up to 100."""
     if share >= 1 - 1e-9:
         return "100 %"
     return f"{int(share * 1e5) / 1e3:g} %"

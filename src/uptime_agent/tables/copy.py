@@ -12,7 +12,6 @@ from .rows import Row
 
 _FORM: Final = 2
 _LAST: Final = 253_370_764_800
-"""UTC seconds of the year 9999."""
 
 
 def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:

@@ -1,6 +1,6 @@
 """Follow the tables: read them at the start, at triggers, and every few seconds.
 
-It listens before it reads, so no change is missed. While the database is away, the last rows or their copy hold.
+It listens before it reads, to miss nothing. While the database is away, the last rows or their copy hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .reading import Reader, TablesUnread, reader
 from .rows import Known, taken_in, targets_of
 
 AGAIN_AFTER: Final = 1.0
-"""Seconds between connections."""
+"""Seconds between attempts to connect."""
 REST: Final = 0.2
 """Seconds between readings, at least."""
 MOST_TOLD: Final = 20

@@ -15,10 +15,10 @@ WITHIN: Final = 10
 def make_tables(owner: Server, schema: str, reader: str | None) -> bool:
     """Make the tables; False if they exist. Blocks. Raises TablesUnread.
 
-    `reader`: a role that may read them.
+    `reader`: may read them.
     """
     try:
-        import psycopg  # noqa: PLC0415 - only who has such tables needs it
+        import psycopg  # noqa: PLC0415 - only tables need it
     except ImportError as exc:
         raise TablesUnread(f"tables need psycopg 3 ({exc}): pip install timerqueue[postgres]") from None
     meta = f"{quoted(schema)}.meta"

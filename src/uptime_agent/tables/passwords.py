@@ -1,6 +1,6 @@
 """Passwords that rows refer to, in environment variables or files.
 
-Rows also choose who gets a password, so they may name only passwords for that purpose.
+Rows also choose who gets a password, so only passwords for that purpose are allowed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _MISSING: Final = ("42P01", "3F000")
 
 
 class TablesUnread(Exception):
-    """The tables cannot be read. The text says why and what to do."""
+    """The tables cannot be read. The text says why."""
 
 
 class Reader:

@@ -52,7 +52,6 @@ def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row
 
 
 def _is_flat(value: Any) -> bool:
-    """Flat values make comparisons cheap."""
     return not any(isinstance(each, (dict, list)) for each in (value if isinstance(value, list) else [value]))
 
 
@@ -88,10 +87,7 @@ Known = Mapping[Key, Good]
 
 
 def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Collection[str]) -> tuple[Known, list[str]]:
-    """The valid rows, and mistakes. A wrong row keeps its last valid form.
-
-    `named`: servers in the file.
-    """
+    """The valid rows, a wrong row in its last valid form, and mistakes. `named`: servers in the file."""
     found: dict[Key, Good] = {}
     wrong: list[str] = []
     for row in rows:
@@ -207,7 +203,7 @@ def _where(values: Mapping[str, Any], place: TablesPlace) -> Server:
     if others := sorted(server.options.keys() - _OF_LIBPQ):
         raise Unfit(f"no {others[0]} in the dsn, but at most {', '.join(sorted(_OF_LIBPQ))}", values["dsn"])
     password = password_of(values["password_env"], values["password_file"], place)
-    # A row says where the password goes: to a server that proves that it knows it, and never as it is.
+    # A row says where the password goes: only to a server that proves to know it, and never in plain text.
     methods = "scram-sha-256,none" if password is None else "scram-sha-256"
     return evolve(server, password=password, options={**server.options, "require_auth": methods})
 

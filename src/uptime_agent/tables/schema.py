@@ -1,4 +1,4 @@
-"""The tables as SQL. One statement reads all, so of one instant."""
+"""The tables as SQL. One statement reads one instant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 VERSION: Final = 1
 SCHEMA: Final = "timerqueue_probes"
 LONGEST: Final = 64 * 1024
-"""Bytes of a row's values."""
+"""Bytes."""
 
 _MAKE: Final = """\
 CREATE SCHEMA IF NOT EXISTS {s};

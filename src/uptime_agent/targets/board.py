@@ -1,4 +1,4 @@
-"""The board keeps all targets' status by the scheduler's events, and tells subscribers."""
+"""The board keeps targets' status by the scheduler's events, and tells subscribers."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Board:
             case RunStarted() | JobAdded() | JobRemoved() | ShardsMoved() | AuditStarted() | AuditEnded():
                 pass
             case JobFinished() if event.job_id not in self.targets:
-                pass  # the job of a message has done what it was for
+                pass  # a message's job ends once it is sent
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
                 self._tell(event)
             case (
@@ -201,5 +201,5 @@ class Board:
             return
         target.missed += event.count
         target.missed_is_exact &= event.is_exact
-        if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
+        if event.reason is not MissedReason.STOPPED:  # checks missed by a stop are counted, not told
             self._tell(LeftOut(target, event))

@@ -28,7 +28,7 @@ Result = Literal[Standing.UP, Standing.DOWN]
 
 @frozen(kw_only=True)
 class TargetState:
-    """`started_at`: UTC seconds. `up`, `down`: attempts. `ends`: the previous state.
+    """One state. `started_at`: UTC seconds. `up`, `down`: attempts. `ends`: the previous state.
 
     `flap_history`: results that decide a flapping's end.
     """
@@ -59,7 +59,7 @@ def is_down(state: TargetState | None) -> bool:
 
 def state_id(name: str, started_at: float, number: int) -> str:
     """The id of a target's state."""
-    milliseconds = round(started_at * 1e6) // 1000  # of the whole microseconds that history keeps
+    milliseconds = round(started_at * 1e6) // 1000  # history keeps whole microseconds
     return f"{_NOT_PLAIN.sub('_', name)}-{milliseconds}-{number}"
 
 
@@ -90,7 +90,7 @@ def after(
 
 
 def _flapped(state: TargetState, status: Result, now: float, name: str, before: int) -> TargetState:
-    """Continue a flapping until the last `before` results agree with the new one."""
+    """The last `before` results must agree with the new one to end it."""
     history = (*state.flap_history, status)
     if len(history) > before and set(history[-before - 1 :]) == {status}:
         return _opened(state, status, now, name)

@@ -28,7 +28,7 @@ class Probe:
 
 
 class Gate:
-    """The gate, always open without probes. `every`: least seconds between rounds."""
+    """Always open without probes. `every`: least seconds between rounds."""
 
     def __init__(self, clock: Clock, probes: Sequence[Probe] = (), every: float = 0.0) -> None:
         self._clock = clock
@@ -41,7 +41,7 @@ class Gate:
         self.rounds = 0
 
     async def why_offline(self, began: float) -> str | None:
-        """Why this machine was offline since `began` (monotonic seconds), or None."""
+        """Why this machine was offline at some time since `began` (monotonic seconds), or None."""
         if not self._probes:
             return None
         failed = self._clock.monotonic()

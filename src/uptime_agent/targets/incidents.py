@@ -1,7 +1,7 @@
 """Incidents: stretches in which a target is not well, each told once.
 
-An incident begins with a final result that is down, and ends when its target is up. A flapping that becomes an outage,
-or the reverse, is the same incident, also after a restart.
+An incident begins with a final result that is down, and ends when its target is up. Outage and flapping may alternate
+in one incident, also after a restart.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def incident_after(
     if result is Standing.UP or is_excused:
         return None
     is_flapping = state.status is Standing.FLAPPING
-    has_changed_often = is_flapping and len(state.flap_history) > 1  # else it was up so far: people call that down
+    has_changed_often = is_flapping and len(state.flap_history) > 1  # otherwise it was up before: people call that down
     return Incident(
         id=state.id,
         target=target,

@@ -23,8 +23,6 @@ class Planned:
 
 @define
 class _Watched:
-    """A window. `is_open` holds from `since` until `until`."""
-
     planned: Planned
     is_open: bool = False
     since: datetime = _EVER

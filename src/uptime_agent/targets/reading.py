@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scheduler import Record
 
 LARGEST: Final = 10**12
-"""Of counts and seconds."""
+"""Bound of counts and seconds."""
 
 MOST: Final = 100
 """Results, phases or flaps."""
@@ -118,7 +118,6 @@ def _verdicts_before(record: Record) -> int | None:
 
 
 def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) -> bool:
-    """Set the state before the record, if readable."""
     if not isinstance(record.result, dict):
         return False
     if verdict_of_record(record) is None and skipped_for(record) is None:
@@ -163,7 +162,7 @@ def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
     ended = _run_of(records[0]).ended.timestamp()
     stood = [Stood(ended, is_down(target.state), target.is_excused)]
     marks: dict[str, Marked] = {}
-    is_all = False  # a group of which no later report speaks that speaks of all has gone, and may have come back
+    is_all = False  # a group missing from a later, complete report was removed: older marks do not count
     for record, older in zip(records, [*records[1:], None], strict=True):
         for key, (number, began) in _marks_of(record).items():
             if not is_all:
@@ -276,7 +275,7 @@ def _length(value: Any) -> float:
 
 def _instant(value: Any) -> float:
     found = _length(value)
-    wording.stamp(found)  # it has a date, or this raises
+    wording.stamp(found)  # raises unless it has a date
     return found
 
 

@@ -22,7 +22,7 @@ FIRST_LOOK: Final = 10
 SECOND_LOOK: Final = 500
 
 ROUNDING: Final = 0.001
-"""Seconds between stored instants and a job's."""
+"""Seconds by which stored instants may differ from a job's."""
 
 PATIENCE: Final = 4.0
 """Seconds. Then a target starts without a past."""
@@ -34,8 +34,7 @@ WAITS: Final = (0.5, 2.0)
 class Recall:
     """Restores targets from history. `tell` gets targets with a past. `clean` masks secrets.
 
-    `is_new`: whether a target was added since its last check, and begins again. `is_ours`: whether no other node has
-    it.
+    `is_new`: a target added since its last check begins again. `is_ours`: no other node has it.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Recall:
         except StoreError as exc:
             self._start_over(name, str(exc))
         except anyio.get_cancelled_exc_class():
-            if self._recalled.get(name) is event:  # others ask for it too: a check that is cut off must not answer them
+            if self._recalled.get(name) is event:  # others wait: a check that was cut off must not answer them
                 del self._recalled[name]
             raise
         finally:
@@ -108,11 +107,11 @@ class Recall:
     async def _is_there_a_past(self) -> bool:
         try:
             return bool(await self._scheduler.history(limit=1))
-        except StoreError:  # a call for a target's own past says why
+        except StoreError:  # `recall` of a target says why
             return True
 
     def _start_over(self, name: str, reason: str) -> None:
-        if self._scheduler.state is not SchedulerState.STOPPED:  # or it has closed its store
+        if self._scheduler.state is not SchedulerState.STOPPED:  # a stopped scheduler has closed its store
             logger.warning("what was known of %r cannot be read, so it begins anew: %s", name, reason)
 
     async def _recall(self, target: TargetStatus) -> None:

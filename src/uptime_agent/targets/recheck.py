@@ -1,7 +1,7 @@
 """Checks before the schedule: next attempts, and while a target is not well.
 
-Such a check is the job's next start, set by hand: it holds no unit, and survives a restart. The schedule keeps its
-grid; a regular start that comes first replaces it.
+Such a check is the job's next start, set by hand: it holds no unit, and survives a restart. A regular start that comes
+first replaces it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .status import TargetStatus, has_instants
 def recheck(target: TargetStatus, run: RunEnded) -> float | None:
     """When to check after a run (UTC seconds). None: as scheduled.
 
-    An attempt follows the end of the last. Targets that are not well keep a grid of starts.
+    An attempt follows the last one's end. Targets that are not well keep a grid.
     """
     if target.last is not None and target.last.asks:
         return None
@@ -43,7 +43,6 @@ def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
 
 
 def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None:
-    """The first instant after `after` on the grid of `failing_interval`."""
     if target.failing_interval is None:
         return None
     intervals = max(math.floor((after - due) / target.failing_interval) + 1, 1)
@@ -64,9 +63,7 @@ class Recheck:
         self._targets = targets
         self._rest = rest
         self._crashed: dict[str, RunEnded] = {}
-        """Cut-off checks whose jobs are not read yet."""
         self._children: dict[str, set[str]] = {}
-        """By parent, the targets that wait for it."""
         self._awaited: dict[str, set[str]] = {}
 
     def hear(self, news: News) -> None:
@@ -147,7 +144,7 @@ class Recheck:
             self._start(child, at)
 
     def _start(self, name: str, at: datetime) -> None:
-        """Other nodes start their own."""
+        """Check a target earlier. Other nodes start their own."""
         with suppress(JobNotFound, AlreadyStopped):
             job = self._scheduler.get(name)
             if job.is_ours and (job.next_start is None or at < job.next_start):

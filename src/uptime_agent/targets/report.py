@@ -1,6 +1,6 @@
 """Reports: what history keeps of a check, as JSON.
 
-The last report restores a target: it has the findings and the state before.
+The last report restores a target: the findings and the state before.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def report_of(
     cause: str | None = None,
     asks: Sequence[str] = (),
 ) -> Report:
-    """Report a check, as far as there is room. `before`: the target's state.
+    """Report a check of `before`, as far as there is room.
 
     `doubt`: why results say nothing. `cause`: the parent that is down. `asks`: unchecked parents.
     """
@@ -132,7 +132,6 @@ def _incident(incident: Incident) -> dict[str, Any]:
 
 
 def _short(error: str) -> str:
-    """Cut an error to its room in JSON."""
     while len(json.dumps(error)) > LONGEST_ERROR:
         error = error[: len(error) * 3 // 4]
     return error

@@ -158,12 +158,12 @@ class Recalled:
 class TargetStatus:
     """A target over time. Instants in UTC seconds; `status` is None until the first verdict.
 
-    `remembered`: verdicts of earlier processes. `missed`, `lateness_max`: of this process. `below`: counts targets that
-    an incident covers. `is_excused`: a parent is the cause. `grace`: seconds that a check may be late.
-    `retry_interval`: seconds between attempts; 0: all in one run. `failing_interval`: seconds between checks while not
-    well; None: as scheduled. `tried`: attempts since the last final one. `need`: addresses that must be up; None: all.
-    `quorum`: how nodes decide; None: one node does. `patience`: seconds after the due instant until all have voted.
-    `waits`: for parents with votes. `holds`: seconds for which a check is valid.
+    `missed`, `lateness_max`: of this process. `below`: counts targets that an incident covers. `is_excused`: a parent
+    is the cause. `grace`: seconds that a check may be late. `retry_interval`: seconds between attempts; 0: all in one
+    run. `failing_interval`: seconds between checks while not well; None: as scheduled. `tried`: attempts since the last
+    final one. `need`: addresses that must be up; None: all. `quorum`: how nodes decide; None: one node does.
+    `patience`: seconds after the due instant until all have voted. `waits`: for parents with votes. `holds`: seconds
+    for which a check is valid.
     """
 
     name: str
@@ -307,7 +307,7 @@ class TargetStatus:
                 is_excused=self.is_excused,
             ),
         )
-        if self.incident is not None and before is None:  # not with every check: there may be thousands below
+        if self.incident is not None and before is None:  # only once per incident: there may be thousands below
             self.incident = evolve(self.incident, members=self.below(self.name))
 
 

@@ -19,16 +19,16 @@ from .report import Report, Skipped, report_of
 from .status import TargetStatus, fold, in_doubt
 
 Cause = Callable[[str, float], str | None]
-"""Returns the parent that is down, or was since UTC seconds."""
+"""Returns the parent that is down, or was since an instant (UTC seconds)."""
 
 Asks = Callable[[str, float], Sequence[str]]
-"""Returns the parents not checked since UTC seconds."""
+"""Returns the parents not checked since an instant (UTC seconds)."""
 
 Look = Callable[[str], Awaitable[str | None]]
 """Reads parents. Returns why that failed."""
 
 TASK: Final = "check"
-"""The task, and the tag of its jobs."""
+"""Also the tag of its jobs."""
 
 
 @frozen

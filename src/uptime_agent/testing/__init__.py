@@ -17,10 +17,9 @@
 
             return serve
 
-`KindConformance` tests values, readers and secrets of any kind. `StreamConformance` adds checks over TCP, against
-servers on 127.0.0.1: good, silent and hostile. `DatagramConformance` does so over UDP; its `replies` answers a
-datagram. Override `url_of` if a URL is more than scheme, host and port. Needs pytest with anyio's plugin, hypothesis
-and the extra `agent`.
+`KindConformance` tests values, readers and secrets. `StreamConformance` adds checks over TCP, against good, silent and
+hostile servers on 127.0.0.1; `DatagramConformance` over UDP: its `replies` answers a datagram. Override `url_of` if a
+URL is more than scheme, host and port. Needs pytest with anyio's plugin, hypothesis and the extra `agent`.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class KindConformance:
         assert all(made(kind, url_of("host.example", 7), options).url == url for options in examples)
 
     def test_a_password_in_its_url_is_secret(self, kind: Kind, examples: Examples, url_of: UrlOf) -> None:
-        """It is in `secrets` and not in the repr, or the kind takes no password."""
+        """Or the kind takes no password."""
         url = url_of("host.example", 7).replace("://", "://me:hunter22@", 1)
         shown: list[str] = []
         for options in examples:

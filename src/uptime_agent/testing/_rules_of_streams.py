@@ -55,7 +55,6 @@ class StreamConformance(KindConformance):
 
     @pytest.fixture
     def make(self, kind: Kind, examples: Examples, url_of: UrlOf) -> Make:
-        """Makes the check of the first example for a port."""
         return lambda port, host="127.0.0.1": made(kind, url_of(host, port), examples[0])
 
     async def test_an_answer_as_expected_is_up(self, make: Make, well: Well, attempt: MakeAttempt) -> None:

@@ -103,7 +103,7 @@ def refusing(kind: socket.SocketKind) -> Iterator[int]:
     with socket.socket(socket.AF_INET, kind) as held:
         held.bind(("127.0.0.1", 0))
         if kind is socket.SOCK_DGRAM:
-            held.connect(held.getsockname())  # it takes no datagrams but its own: others are refused
+            held.connect(held.getsockname())  # it takes only its own datagrams
         port: int = held.getsockname()[1]
         yield port
 

@@ -1,4 +1,4 @@
-"""Text from outside or for people: URLs, their secrets, words for numbers and times. Pure: any thread."""
+"""URLs, their secrets, and words for people. Pure: any thread."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _masked(text: str, spans: list[tuple[int, int]]) -> str:
 class RedactingFormatter(logging.Formatter):
     """Formats log records without secrets or control characters.
 
-    A record is one line; lines of its traceback begin with blanks.
+    A record is one line; its traceback is indented.
     """
 
     def __init__(self, redactor: Redactor, fmt: str) -> None:
@@ -100,7 +100,7 @@ def _indented(text: str) -> str:
 
 
 def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
-    """Return a request's credentials, whole, in parts, and as sent."""
+    """A request's credentials, whole, in parts, and as sent."""
     found = set(url.secrets)
     for name, value in headers.items():
         if any(part in name.lower() for part in _SECRET_HEADER):
@@ -111,5 +111,5 @@ def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
 
 
 def basic_credentials(url: Url) -> str:
-    """Encode user and password for HTTP's basic authentication."""
+    """User and password in HTTP's basic authentication."""
     return b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode("ascii")

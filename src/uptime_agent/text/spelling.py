@@ -1,7 +1,6 @@
 r"""One spelling of a text, however it was quoted or escaped.
 
-Servers and drivers repeat texts in JSON, as Python writes them (\" and \u00e4), as in URLs (%2F) or HTML (&quot;), or
-in small letters.
+Texts come back in JSON, as Python writes them (\" and \u00e4), as in URLs (%2F) or HTML (&quot;), or in small letters.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Spelling:
 def spelling(given: str) -> Spelling:
     """Spell a text."""
     small = given.lower()
-    if not (_MARKS & set(given)) and len(small) == len(given):  # as nearly all are
+    if not (_MARKS & set(given)) and len(small) == len(given):  # nearly all texts
         return Spelling(small, range(len(given)), range(1, len(given) + 1))
     text, places = given, list(range(len(given) + 1))
     for _ in range(_ROUNDS):

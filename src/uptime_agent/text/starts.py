@@ -13,7 +13,7 @@ from . import wording
 
 
 def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
-    """Yield lines about the next starts, and the schedule's warnings."""
+    """Yield lines about the next starts, and warnings."""
     zone = ZoneInfo(tz)
     coming = starts(schedule, now, count)
     for start in coming:

@@ -24,7 +24,6 @@ _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
 _PLAIN: Final = re.compile(
     r"\A(?P<scheme>[a-z]++)://(?P<host>[a-z0-9.-]++)(?::(?P<port>[0-9]{1,5}))?(?P<path>/[A-Za-z0-9/._~-]*+)?"
 )
-"""A URL without credentials, query, fragment, or quoting."""
 
 _AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -45,7 +44,7 @@ _IN_BRACKETS: Final = "an IPv6 address in brackets, as in http://[::1]:8080/"
 class Url:
     """A parsed URL. `str` and `repr` hide credentials.
 
-    `host` is ASCII without brackets; `port` is 0 if the scheme has none; `target` is path and query as sent.
+    `host`: ASCII without brackets. `port`: 0 if the scheme has none. `target`: path and query as sent.
     """
 
     scheme: str
@@ -163,7 +162,7 @@ def is_address(host: str) -> bool:
 
 def address_family(host: str) -> int | None:
     """Return 4 or 6; None for a name."""
-    if len(host) > _LONGEST_HOST or not (":" in host or host[-1:].isdigit()):  # as no address is, and most names are
+    if len(host) > _LONGEST_HOST or not (":" in host or host[-1:].isdigit()):  # most names, and no address
         return None
     return _family_of(host)
 
@@ -179,7 +178,7 @@ def _family_of(host: str) -> int | None:
 def _split(text: str) -> SplitResult:
     try:
         return urlsplit(text)
-    except ValueError:  # its text repeats what stands before the host: credentials
+    except ValueError:  # its text repeats credentials
         pass
     if set(text) & set("[]"):
         raise ValueError(f"{_IN_BRACKETS}, and no brackets elsewhere")

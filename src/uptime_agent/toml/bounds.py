@@ -1,7 +1,4 @@
-"""Refuse keys of very many parts, and very deep brackets.
-
-Python's reader takes quadratic time for key parts, and deep brackets exhaust its stack.
-"""
+"""Refuse keys of very many parts, which take Python quadratic time, and very deep brackets, which exhaust its stack."""
 
 from __future__ import annotations
 

@@ -79,7 +79,6 @@ def _may_hold_a_secret(lines: list[str]) -> bool:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a text, or a table of headers, continues."""
     if '"""' in line or "'''" in line:
         return True
     *_, header = None, *_HEADERS.finditer(line, 0, max(line.rfind("="), 0))
@@ -108,7 +107,7 @@ def _advice(said: str, line: str) -> str:
 
 
 class KeyLines(Mapping[Path, int]):
-    """The line, from 1, of every key and header of a valid text, scanned at first use."""
+    """The line, from 1, of every key and header, scanned at first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -200,7 +199,6 @@ class _Scanner:
             index += 1
 
     def _next_item(self, end: str) -> bool:
-        """Go to a list's next item. False: there is none."""
         self._skip()
         if self._text[self._at] == ",":
             self._at += 1

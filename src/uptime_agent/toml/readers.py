@@ -37,7 +37,7 @@ class Unfit(Exception):
 
 
 class Unset(Unfit):
-    """An environment variable is not set. `purpose`: as in " for the header Accept"."""
+    """An environment variable is missing. `purpose`: as in " for the header Accept"."""
 
     def __init__(self, variable: str, environment: Iterable[str], purpose: str = "") -> None:
         similar = get_close_matches(variable, environment, n=1, cutoff=0.75)

@@ -1,4 +1,4 @@
-"""Secrets: in the configuration, an environment variable, or a file."""
+"""Secrets in the configuration, an environment variable, or a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .content import content_of
 from .readers import VARIABLE, Reader, Unfit, Unset
 
 LARGEST: Final = 64 * 1024
-"""Bytes of a secret's file."""
+"""Bytes."""
 
 
 class Secret(str):
@@ -25,7 +25,7 @@ class Secret(str):
 def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
     """Make a reader of texts, and of references, which become a `Secret`.
 
-    References are { env = "NAME" } or { file = "PATH" }, relative to `folder`. A final line break does not count.
+    References: { env = "NAME" }, { file = "PATH" } relative to `folder`. A final line break does not count.
     """
 
     def read(value: Any) -> str:

@@ -93,7 +93,7 @@ class Problems(list[Problem]):
 class ConfigError(Exception):
     """A configuration cannot be used. Its text has a line per problem.
 
-    Not `is_whole`: reading stopped early.
+    Not `is_whole`: reading stopped.
     """
 
     def __init__(self, file: str, problems: Iterable[Problem], *, is_whole: bool = True) -> None:
@@ -141,7 +141,7 @@ class Section:
     def take(self, key: str, reader: Reader[T], default: D, meaning: str = "") -> T | D:  # noqa: ARG002 - see below
         """Return a key's value, or the default if missing or wrong, which is a problem.
 
-        `meaning` documents the key, as in docs/configuration.md.
+        `meaning` is only for docs/configuration.md.
         """
         self._asked[key] = None
         if key not in self.table:
@@ -154,7 +154,7 @@ class Section:
             return default
 
     def require(self, key: str, reader: Reader[T], meaning: str = "") -> T | None:
-        """Return a required key's value. None: missing or wrong, a problem."""
+        """Return a required key's value; None, and a problem, without."""
         if key not in self.table:
             self._asked[key] = None
             self.complain(f"the key '{key}' is missing")
@@ -196,7 +196,7 @@ class Section:
 
 
 def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield hosts in canonical form, and as written. Notes invalid and repeated hosts."""
+    """Yield hosts in canonical form, and as written. Notes mistakes and repetitions."""
     seen: dict[str, str] = {}
     for name in names:
         key = prefix + name

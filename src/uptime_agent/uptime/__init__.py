@@ -1,4 +1,4 @@
-"""Uptime and latency of a target, weighted by time, not by checks. Pure: any thread."""
+"""Uptime and latency, weighted by time. Pure: any thread."""
 
 from __future__ import annotations
 

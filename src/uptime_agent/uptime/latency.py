@@ -1,4 +1,4 @@
-"""Latency: percentiles in which each answer counts for as long as it was the latest."""
+"""Percentiles of latency. An answer counts for as long as it was the latest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOLDS: Final = 2.0
 
 @frozen
 class Latency:
-    """Percentiles in seconds. `known`: the share of the window that they cover."""
+    """Percentiles in seconds. `known`: the covered share of the window."""
 
     percentiles: dict[str, float]
     known: float

@@ -1,9 +1,9 @@
-"""The past of a target: stretches of time with one status each.
+"""The past of a target: stretches with one status each.
 
 A check is valid until the next. If that is late, the status in between is unknown, and counts for nothing.
 
-It is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45": the first start, the seconds to the next starts, the
-last check, and its validity.
+In "1763852400.0u 3600.0d 60.0u @1763860000.0+45" are the first start, the seconds to the next starts, the last check,
+and its validity.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST: Final = 40 * 86_400.0
 """Seconds."""
 
 MOST: Final = 40
-"""Stretches. A target that changes more often has a shorter past."""
+"""A target that changes more often has a shorter past."""
 
 LARGEST: Final = 10**12
 
@@ -36,7 +36,7 @@ class Span:
 
 @frozen
 class Past:
-    """`seen`: the last check's end. `until`: its validity without another."""
+    """Stretches. `seen`: the last check's end. `until`: its validity without another."""
 
     spans: tuple[Span, ...]
     seen: float
@@ -59,7 +59,7 @@ def past_after(past: Past | None, status: Status, now: float, holds: float) -> P
     """Add a check that ended at `now` and is valid for `holds` seconds."""
     now = round(now, 1)
     until = now + round(min(holds, LONGEST))
-    if past is None or now < past.seen:  # the clock was set back: what was measured on it is told by it no more
+    if past is None or now < past.seen:  # the clock was set back, so older stretches mean nothing
         return Past((Span(now, status),), now, until)
     spans = past.spans
     if now > past.until and spans[-1].status is not Status.UNKNOWN:
@@ -77,7 +77,7 @@ def _kept(spans: tuple[Span, ...], now: float) -> tuple[Span, ...]:
 
 
 def parse_past(text: str) -> Past:
-    """Read a past. Raises ValueError for any other text."""
+    """Read a past. Raises ValueError for other texts."""
     if not isinstance(text, str) or len(text) > MOST * 20:
         raise ValueError
     *words, last = text.split(" ")

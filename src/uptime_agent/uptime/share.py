@@ -1,4 +1,4 @@
-"""Uptime: the share of the known time in which a target was up."""
+"""Uptime: the share of known time in which a target was up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WINDOWS: Final = {"1 h": 3_600.0, "24 h": 86_400.0, "7 d": 604_800.0, "30 d": 2_
 
 @frozen
 class Uptime:
-    """Shares from 0 to 1. `up`: of the known time. `known`: of the window."""
+    """Shares from 0 to 1: `up` of the known time, `known` of the window."""
 
     up: float | None
     known: float

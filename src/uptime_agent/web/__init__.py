@@ -1,4 +1,4 @@
-"""A small HTTP server for requests from outside. On the event loop."""
+"""HTTP requests from outside. On the event loop."""
 
 from __future__ import annotations
 

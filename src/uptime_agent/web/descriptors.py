@@ -26,7 +26,7 @@ def most_connections() -> int:
 
 
 class Spare:
-    """A spare descriptor, to refuse a connection when none is left."""
+    """A spare descriptor, to refuse a connection without another."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None

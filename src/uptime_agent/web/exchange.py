@@ -1,7 +1,6 @@
 """One HTTP request and its answer, within bounds.
 
-A body is read to its end: closing over unread bytes might lose the answer. With 100-continue, long bodies are refused
-unsent.
+A body is read to its end: closing over unread bytes might lose the answer. With 100-continue, it is refused unsent.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ WITHIN: Final = 10.0
 """Seconds for a whole request."""
 
 LINGER: Final = 1.0
-"""Seconds to read on, so that the sender sees the answer."""
+"""Seconds to read on, so that the answer arrives."""
 
 LINGER_WITHOUT_PLACE: Final = 0.1
 """Seconds, for a connection that gave way."""

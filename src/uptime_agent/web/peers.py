@@ -1,8 +1,8 @@
-"""Which peers may connect, and which connection gives way. Pure: knows no sockets.
+"""Which peers may connect, and which connection gives way. Pure: no sockets.
 
     one peer                  half of the places
-    all strangers             three quarters of them
-    known peers               all of them
+    all strangers             three quarters
+    known peers               all
 
 Without room, an answered connection gives way, else the oldest without a request. So silent strangers keep no other
 peer out. Possibly lost requests are counted, as a peer that was turned away is not silent.
@@ -26,7 +26,7 @@ _OF_STRANGERS: Final = 0.75
 
 @define(eq=False)
 class Place:
-    """A connection's place. `leave` is called if it must give way.
+    """`leave` is called if the connection must give way.
 
     `is_heard`: its request has come, so it stays. `is_answered`: it is closing.
     """
@@ -74,7 +74,6 @@ class Peers:
         self._places.pop(place, None)
 
     def _crowd(self, peer: str) -> Iterable[Place] | None:
-        """Connections of which one must give way, oldest first."""
         same = [each for each in self._places if each.peer == peer]
         if len(same) >= self._most * _OF_ONE:
             return same
@@ -88,7 +87,7 @@ class Peers:
     # -- what was not heard --------------------------------------------------------------------------------------------
 
     def know(self, peer: str) -> None:
-        """Note that a peer sent something valid, such as a target's signal."""
+        """Note that a peer sent something valid."""
         self._known.setdefault(peer, 0)
         self._known.move_to_end(peer)
         if len(self._known) > MOST_KNOWN:
@@ -108,7 +107,7 @@ class Peers:
         self._deaf += 1
 
     def missed(self, peer: str | None) -> int:
-        """Count requests of a peer that may be lost. None: a stranger."""
+        """Count requests of a peer that may be lost."""
         return self._deaf + self._known.get(peer or "", self._strangers)
 
 

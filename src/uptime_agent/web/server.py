@@ -1,4 +1,4 @@
-"""An HTTP server: one request per connection. Errors end only their exchange."""
+"""An HTTP server with one request per connection. Errors end only theirs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def listen(host: str, port: int, what: str = "requests") -> socket.socket:
 class Server:
     """A server on one port. `answer` may raise any error.
 
-    `say` hears when requests may be lost. `what`, `port`: words for messages.
+    `say` hears when requests may be lost. `what`, `port`: words.
     """
 
     def __init__(
@@ -83,7 +83,6 @@ class Server:
         self._what = what
         self._port = port
         self._told: dict[str, float] = {}
-        """Monotonic seconds of each trouble."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until cancelled."""
