@@ -26,7 +26,7 @@ def seeded_random(seed: int) -> Random:
 
 
 def boottime() -> float:
-    """Return seconds that count machine sleep, given CLOCK_BOOTTIME. For leases."""
+    """Return seconds, including machine sleep where CLOCK_BOOTTIME exists. For leases."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -43,7 +43,7 @@ class Clock(Protocol):
         """Seconds since 1970 in UTC, as the machine believes. They may jump."""
 
     def make_wake(self) -> Wake:
-        """Make a wait in monotonic seconds, for this thread's event loop."""
+        """Make a wait in this clock's monotonic seconds, for this thread's event loop."""
 
     async def sleep(self, seconds: float) -> None: ...
 

@@ -19,10 +19,7 @@ RECIPE: Final = (
 
 
 class LeftBehind:
-    """A part of the parent's object in a forked child: any use raises `error`, a LifecycleError.
-
-    `kept` keeps the real parts from being closed there.
-    """
+    """Any use raises `error`, a LifecycleError. `kept` keeps the real parts from being closed."""
 
     def __init__(self, what: str, process: int, error: type[LifecycleError], kept: dict[str, Any]) -> None:
         self._message = (

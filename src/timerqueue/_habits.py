@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 TRIALS: Final = 8
-"""Calls in a row without a wait that make a function quiet."""
 
 LONGEST_TRIAL: Final = 2**16
 
@@ -18,8 +17,6 @@ MOST: Final = 10_000
 
 
 class Habit:
-    """`is_quiet`: the function's next call is trusted to wait for nothing."""
-
     __slots__ = ("code", "is_quiet", "quiet_calls", "trials")
 
     def __init__(self, code: object) -> None:

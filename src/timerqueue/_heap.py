@@ -1,14 +1,13 @@
 """TimerHeap: entries in order of due times. Pure: callers pass the time.
 
-In a heap of 100,000 single entries, removal costs about 4 us each, nearly all cache misses. So this heap holds unsorted
-*slots* of a sixteenth of a second, and heaps only their numbers. When a slot is due, C code sorts it once into the
-opened list.
+Emptying a heap of 100,000 single entries costs about 4 us each, nearly all cache misses. So this heap holds unsorted
+*slots* of a sixteenth of a second. When a slot is due, C code sorts it once into the opened list.
 
 Three rules, held by tests/timerqueue/test_heap.py:
 - An entry's due time never changes while the opened list refers to it.
 - Sorting is stable and insertion goes after equals, so ties keep the order of pushes.
-- Cancelling removes an entry only where it is quickly found, else marks it. Marks go when the slot opens, or when they
-  outnumber live entries.
+- Cancelling removes an entry that is quickly found, else marks it. Marks go when the slot opens, or when they outnumber
+  live entries.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ SMALL: Final = 64
 """Largest closed slot searched for a cancelled entry."""
 
 NEAR: Final = 2_048
+"""Most entries that move up when one is removed."""
 
 # Values of `Entry.slot` other than the number of a slot.
 OUT: Final = float("-inf")

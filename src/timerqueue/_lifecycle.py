@@ -1,5 +1,3 @@
-"""PRE_RUNNING -> RUNNING -> STOPPED: exactly one caller takes each step."""
-
 from __future__ import annotations
 
 import enum

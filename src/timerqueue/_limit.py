@@ -1,5 +1,3 @@
-"""One limit, and its lines of waiting work."""
-
 from __future__ import annotations
 
 import math
@@ -36,7 +34,6 @@ class Limit:
     is_family_member: bool = False
     used: int = 0
     parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
-    """heapq of lines refused here, by their heads' ranks."""
     stranded: list[Line[Any]] = field(factory=list)
     """Lines that need more units than a shrunken limit has. They hold up no others."""
 

@@ -1,12 +1,12 @@
 """Which work may start: one capacity, named limits, lines of waiting work.
 
 Work takes every unit it needs or holds none, so nothing deadlocks. Work with equal needs waits in one *line*, best rank
-first. A line whose head could start is *open*. A line refused by a full limit is *parked* there, and costs other lines
+first. A line whose head could start is *open*. A line refused by a full limit is *parked* there, and costs others
 nothing.
 
-Within one limit a better-ranked parked line goes first, even if it needs more units. A line with several limits might
-never find them free together. After `PATIENCE` refusals it reserves them: other lines take no units until it starts.
-Only one line reserves at a time, and it holds no units: no deadlock.
+Within a limit a better-ranked line goes first, even if it needs more units. A line with several limits might never find
+them free together. After `PATIENCE` refusals it reserves them: others take no units until it starts. One line reserves
+at a time, and it holds no units, so nothing deadlocks.
 """
 
 from __future__ import annotations
@@ -129,7 +129,6 @@ class Limits(Generic[C]):
         self._look_again(needs)
 
     def admit(self) -> Iterator[C]:
-        """Start, best first, all waiting work that has room."""
         while self.used < self.capacity:
             if self.plain and (not self.open_lines or self.plain.head() < self.open_lines[0][0]):
                 claim = self.next_plain()
@@ -188,7 +187,6 @@ class Limits(Generic[C]):
         return bool(self._rest) and self._of(name) in self._rest
 
     def look_again(self, names: Collection[str]) -> None:
-        """Open lines that may use new units. Call `admit` next."""
         self._look_again(tuple((name, 1) for name in names))
 
     def used_of(self, name: str) -> int:
@@ -196,7 +194,7 @@ class Limits(Generic[C]):
         return 0 if limit is None else limit.used
 
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[Rank], int]]:
-        """Yield lines held up by lent limits alone: needs, first `most` ranks, and length, cancelled included."""
+        """Yield the lines that only lent limits hold up: needs, first `most` ranks, and length, cancelled included."""
         for line in self._lines.values():
             place = line.place
             is_held_up = place is not None and not isinstance(place, LentLimit)

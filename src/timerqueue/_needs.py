@@ -1,5 +1,3 @@
-"""Needs: the units of limits that a piece of work takes."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

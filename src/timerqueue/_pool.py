@@ -186,7 +186,6 @@ class TaskPool(Resident):
                 self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
-        """Open again works that answered HELD."""
         workers = self._workers
         for work in works:
             if work in workers.held:
@@ -318,7 +317,6 @@ class TaskPool(Resident):
         return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._workers.size, limits.statistics())
 
     def _take_out(self, work: Work, of_its_line: Callable[[Work], None]) -> None:
-        """Stop work from waiting. Call `_fill` next."""
         work.is_waiting = False
         if work in self._workers.ready:
             self._workers.ready.remove(work)

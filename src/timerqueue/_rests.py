@@ -1,7 +1,7 @@
 """Rests: a limit's units are free again some seconds after work began with them.
 
-With n units that rest a second, n pieces of work begin in any second. The seconds count from the turn after the work's
-first step, so first steps with one unit are that far apart. On the loop.
+With n units that rest a second, n pieces of work begin in any second. The seconds count from the turn after the first
+step, so first steps with one unit are that far apart. On the loop.
 """
 
 from __future__ import annotations

@@ -38,9 +38,11 @@ class Tasks(Protocol):
     begins_elsewhere: bool
     """Whether a new task can begin while another runs. If not, waiting work begins first in the serving task."""
 
-    def serve(self, worker: Worker, context: Context) -> None: ...
+    def serve(self, worker: Worker, context: Context) -> None:
+        """Step the worker soon."""
 
-    def begin(self, worker: Worker, context: Context, name: str) -> None: ...
+    def begin(self, worker: Worker, context: Context, name: str) -> None:
+        """Step the worker now, in its own task."""
 
     def are_made_elsewhere(self) -> bool:
         """Whether a task factory must see every task made."""
@@ -55,7 +57,7 @@ class Tasks(Protocol):
     def rename(self, worker: Worker, name: str) -> None: ...
 
     def settle(self, worker: Worker, name: str) -> None:
-        """The task is now its work's, as far as still possible: it waits."""
+        """Give the task to its work, which waits, as far as still possible."""
 
     def cancel(self, worker: Worker) -> None:
         """Cancel once; if shielded, at the next wait outside the shield."""
@@ -65,8 +67,7 @@ class Tasks(Protocol):
     def is_cut_off(self) -> bool:
         """Whether the present task is being cancelled from outside."""
 
-    def tidy(self, worker: Worker) -> None:
-        """Close what ended work left open in the present task."""
+    def tidy(self, worker: Worker) -> None: ...
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:
         """Whether the task ends with this error too. The work knows it."""
@@ -247,7 +248,7 @@ class TrioTasks:
         return anyio.current_effective_deadline() == float("-inf")
 
     def tidy(self, worker: Worker) -> None:
-        """Trio closes scopes itself; `_close_nurseries` closes nurseries."""
+        """Do nothing: trio closes scopes, `_close_nurseries` closes nurseries."""
 
     def may_end_with(self, worker: Worker, error: BaseException) -> bool:  # noqa: ARG002
         return issubclass(type(error), (KeyboardInterrupt, anyio.get_cancelled_exc_class()))

@@ -37,6 +37,7 @@ _ASLEEP: Final = {
     ("selectors", "asyncio.base_events"),
     *((f"trio._core._io_{os}", "trio._core._run") for os in ("epoll", "kqueue", "windows")),
 }
+"""The modules of the innermost two frames of a waiting loop."""
 
 
 class Wake(Protocol):
@@ -180,7 +181,6 @@ class Pulse:
             self._call = token.run_sync_soon
         self._trio: dict[str, Any] = {} if self._asyncio is not None else _of_trio()
         self.beats = 0
-        """Answers of the loop."""
         self._asked = 0
 
     def ask(self) -> None:
@@ -202,7 +202,6 @@ class Pulse:
         return frame is None or (_module(frame), _module(frame.f_back)) in _ASLEEP
 
     def context(self) -> Context | None:
-        """Return the context of the present task or callback, if the backend shows it."""
         if self._asyncio is None:
             return getattr(self._trio.get("task"), "context", None)
         frame = self.frame()

@@ -1,5 +1,3 @@
-"""Work is what a pool runs: one piece, or a bundle of small pieces that share a unit."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
@@ -24,8 +22,8 @@ HELD: Final = Held()
 class Runner:
     """A worker, as its work sees it.
 
-    `is_cancelled`: it begins no other work. `is_killed`: it must end its work by force. `cancelling()` counts
-    cancellations of its task.
+    `is_cancelled`: it must cancel its work and begin no other. `is_killed`: it must end its work by force.
+    `cancelling()` counts cancellations of its task.
     """
 
     __slots__ = ("cancelling", "is_cancelled", "is_killed")
@@ -94,7 +92,6 @@ class Host:
 
     @property
     def begins_elsewhere(self) -> bool:
-        """Whether work that may wait can begin in a task that has run other work."""
         raise NotImplementedError
 
 
@@ -117,7 +114,7 @@ class Detached(NamedTuple):
 class Bundle(Work):
     """Many small pieces of work in one, without limits.
 
-    They run in turn in one worker and share one unit. A piece that waits keeps the unit; the rest asks for another.
+    They share one unit. A piece that waits keeps it; the rest asks for another.
     """
 
     __slots__ = ()

@@ -1,9 +1,9 @@
 """A worker: what one task of the event loop does, step by step.
 
-The loop steps a worker like the user's coroutine, whose name, code and frame it shows. Two kinds:
+The loop steps it like the user's coroutine, whose name, code and frame it shows. Two kinds:
 - For one work that may wait (`begin`): the task is that work's from first line to last.
 - To serve what is ready (`Workers.serve`): it drives works by hand for one slice. Work that waits unexpectedly keeps
-  the worker (`keep`), and the task ends with it. So two waiting works never share a task.
+  it (`keep`), and the task ends with that work. So two waiting works never share a task.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Owner(Protocol):
     current: Work | None
     steps: int
 
-    def serve(self, worker: Worker) -> Any: ...
+    def serve(self, worker: Worker) -> Any:
+        """Run what is ready. Returns what kept work waits for."""
 
     def adopted(self, worker: Worker) -> Any:
         """Note that the task has begun. Returns the state that `left_alone` compares."""
@@ -84,7 +85,6 @@ class Worker(Runner):
         self.scope: Any = None
         self.cancelling: Callable[[], int] = never
         self.ahead: tuple[Any, BaseException | None] | None = None
-        """The first step's result, until the loop learns of that step."""
         self.is_fresh = True
         self.is_cancelled = False
         self.is_killed = False
@@ -249,7 +249,6 @@ def never() -> int:
 
 
 def _drive(worker: Worker) -> Generator[Any, Any, Any]:
-    """Await a worker, for a loop that steps only coroutines."""
     step: Callable[[Any], Any] = worker.send
     sent: Any = None
     while True:

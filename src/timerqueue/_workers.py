@@ -1,10 +1,10 @@
 """The workers of a pool run what is ready.
 
-A task, and a cancel scope far more, costs more than most work does. So a worker drives trusted work (_habits.py) by
-hand for a slice of time, each in its own context. All other work gets a task of its own (_worker.py, _tasks.py).
+A task costs more than most work does, a cancel scope far more. So a worker drives trusted work (_habits.py) by hand for
+a slice of time, each in its own context. Other work gets its own task (_worker.py, _tasks.py).
 
-Only workers hold the coroutines, so they can end by force work that ignores its cancellation. A worker serves once, so
-what work leaves at its task is gone after a slice.
+Only workers hold the coroutines, so they can end by force work that ignores its cancellation. What work leaves at a
+serving task is gone after a slice.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ._worker import Worker, never
 logger = getLogger(__name__)
 
 CALLED_AT_ONCE: Final = 8
+"""Workers called together where each can begin only one work that waits."""
 
 SLICE: Final = 0.005
 """Seconds for which a worker runs before other tasks have their turn."""
@@ -50,7 +51,7 @@ class Workers(Host):
         self.held: set[Work] = set()
         self.current = None
         self._serving: Worker | None = None
-        """Runs a bundle, whose pieces do not know it."""
+        """The worker that runs a bundle. The bundle's pieces do not know it."""
         self._ending: Worker | None = None
         self.steps = 0
         self.is_cut_off = False
@@ -227,7 +228,6 @@ class Workers(Host):
         return None
 
     def _run_bundle(self, bundle: Bundle, worker: Worker, until: float) -> Detached | None:
-        """A piece that leaves the bundle keeps the unit; the rest asks for another."""
         bundle.is_waiting = False
         self._serving = worker
         detached = bundle.run_on(self, worker, until)

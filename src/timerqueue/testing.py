@@ -209,7 +209,7 @@ class _ManualWake:
 
 
 def _seconds_of(value: float | timedelta) -> float:
-    """Raises TypeError if `value` is neither a number nor a timedelta."""
+    """Convert to seconds. Raises TypeError if `value` is neither a number nor a timedelta."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, (int, float)):
