@@ -1,4 +1,4 @@
-"""An uptime agent on the scheduler: `timerqueue run uptime.toml`, `timerqueue watch URL...`.
+"""An uptime agent on the scheduler: `timerqueue run uptime.toml`.
 
-It offers commands and no names to import. No folder reads a clock itself: each is given one.
+No folder reads a clock itself: each is given one.
 """

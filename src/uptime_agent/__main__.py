@@ -41,7 +41,7 @@ def _writable(stream: TextIO | None) -> TextIO:
 
 
 def leave(code: str | int | None) -> NoReturn:
-    """Exit without waiting for threads in which a name lookup hangs."""
+    """Exit without waiting for name lookups that hang."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""The life of an agent: its parts start, follow the configuration, and end together."""
+"""The life of an agent: it starts, follows the configuration, and ends."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTLED: Final = 0.2
 
 @frozen(kw_only=True)
 class Plan:
-    """How long to run. `once`: each check one time. `seconds` None: until told to stop."""
+    """How long to run: each check `once`, or `seconds`; None: until told to stop."""
 
     once: bool = False
     seconds: float | None = None
@@ -59,10 +59,10 @@ async def run(
     """Run the checks until the plan is fulfilled or a signal comes. Returns the exit code.
 
     It is 1 after a second signal, or with `once` if a target is not well or a probe failed. `source` is followed;
-    `redactor` learns secrets of new configurations.
+    `redactor` learns new secrets.
 
-    Raises before anything starts: InvalidJob if a schedule has no start left, StoreError, NotListening if signals of
-    push targets cannot come in. Raises after a clean end: NotShown if output became impossible, StoreTakenOver.
+    Raises before anything starts: InvalidJob if a schedule has no start left, StoreError, NotListening if push signals
+    cannot come in. Raises after a clean end: NotShown if output became impossible, StoreTakenOver.
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)

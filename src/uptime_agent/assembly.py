@@ -24,14 +24,14 @@ from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, 
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
-"""Seconds that a check rests which was running at a crash."""
+"""Seconds that a check rests after a crash during its run."""
 
 EACH_CHANNEL: Final = "channel:*"
 """One message at a time over each channel."""
 
 
 class Room:
-    """The number of tasks at a time, which the configuration and its probes decide."""
+    """Sizes the scheduler's tasks at a time."""
 
     def __init__(self, scheduler: Scheduler, config: Config) -> None:
         self._scheduler = scheduler
@@ -73,9 +73,9 @@ class Targets:
 
 @frozen(kw_only=True)
 class Parts:
-    """All parts of an agent. None: absent with its configuration, or with `--once`.
+    """All parts of an agent. None: it has no such part.
 
-    `to_channels`: channels may be anywhere, so the reach of targets does not bind it.
+    `to_channels`: the reach of targets does not bind channels.
     """
 
     ways: Ways
@@ -170,7 +170,7 @@ def targets_of(
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Targets:
-    """Make what checks targets and knows their status, without a target so far. Registers its task."""
+    """Make what checks targets and knows their status. Registers its task."""
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
     board = Board((), clean)
@@ -228,7 +228,7 @@ def places(config: Config, of_probes: int = 0) -> float:
 
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
-    """The channels of each target, of each group, and of our own store; None: all."""
+    """The channels of each target and group, and of our own store; None: all."""
     groups = {OURS: None, **{group.name: group.notify for group in config.groups}}
     members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
     return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members

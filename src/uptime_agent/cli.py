@@ -1,4 +1,4 @@
-"""The command line. Each command imports what it needs when it runs: `--help` stays quick."""
+"""The command line. Each command imports what it needs: `--help` stays quick."""
 
 # ruff: noqa: PLC0415
 
@@ -99,7 +99,7 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
 
 
 class _WithSchemes(click.Command):
-    """Its help ends with the schemes of all kinds of check."""
+    """Its help ends with the schemes of all kinds."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         from .checks import known_kinds

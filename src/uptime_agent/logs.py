@@ -1,4 +1,4 @@
-"""Logs: on standard error, without secrets, also next to a live table."""
+"""Logs on standard error, without secrets, also next to a live table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OUR_LOGGERS: Final = ("uptime_agent", "scheduler", "schedule", "timerqueue")
 def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
     """Log warnings of our packages; with a verbosity of 1 INFO, from 2 on DEBUG.
 
-    `told`: notices tell failures of jobs whose ids begin so. Without verbosity the log omits them.
+    `told`: the prefix of job ids whose failures are shown as notices; the log omits them.
     """
     handler = StderrHandler(traces=bool(verbosity))
     if told is not None and not verbosity:

@@ -1,7 +1,7 @@
 """Read the configuration again while the agent runs: when its file has changed, and on SIGHUP.
 
-A change counts once two looks agree: editors write in parts, and half a file may look whole. A thread reads the file.
-If it is wrong, its problems are told and the agent continues unchanged.
+A change counts once two looks agree: editors write in parts, and half a file may look whole. A wrong file is told, and
+the agent continues unchanged.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def stamp_of(file: Path) -> Stamp:
 
 
 def told_of(changes: Changed, before: Config, after: Config, servers: Changed | None = None) -> Iterator[str]:
-    """Say what has changed, of targets and probed servers too, and what waits for a restart."""
+    """Say what has changed, and what waits for a restart."""
     parts = [*_counts(changes), *(f"PostgreSQL: {each}" for each in _counts(servers))]
     parts += [what for name, what in _OTHER.items() if getattr(before, name) != getattr(after, name)]
     if after.metrics.kept != before.metrics.kept:
@@ -168,7 +168,7 @@ def _counts(changes: Changed | None) -> list[str]:
 
 
 def in_short(error: ConfigError, file: Path) -> str:
-    """The first problems, by the file's name alone: a path is too long for a terminal."""
+    """The first problems, without the path, which is too long for a terminal."""
     lines = [each.at(file.name) for each in error.problems]
     more = f"; and {len(lines) - MOST_SAID} more" if len(lines) > MOST_SAID else ""
     return "; ".join(lines[:MOST_SAID]) + more

@@ -65,7 +65,7 @@ def _has_terminal() -> bool:
 async def attended(
     scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
 ) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """Listen to signals and refresh the display while the body runs, and the group's tasks.
+    """Listen to signals and refresh the display while the body runs. The group's tasks end with it.
 
     A second signal cuts the body off and fills the list.
     """

@@ -1,7 +1,4 @@
-"""How long this process was held up: a late answer may be our own fault.
-
-A late tick says that the event loop was busy or the machine stood still.
-"""
+"""How long this process was held up: a late answer may be our own fault."""
 
 from __future__ import annotations
 
@@ -18,7 +15,9 @@ TICK: Final = 0.05
 
 
 class Holdups:
-    """Ticks while `needed` and while `watch` runs. Without `watch` nothing counts as held up."""
+    """A late tick says that the event loop was busy or the machine stood still. It ticks while `needed`, if `watch`
+    runs.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -21,7 +21,6 @@ LONGEST_WAIT: Final = 2.0
 """Seconds after which a packet counts as lost."""
 
 _SHARE: Final = 0.9
-"""The rest of the time is for the result."""
 
 _MARK: Final = struct.Struct("!QQd")
 _MARKS: Final = itertools.count(1)
@@ -76,7 +75,7 @@ class IcmpCheck:
 
 @define(eq=False)
 class _Round:
-    """`times`: seconds until each answer, by packet number."""
+    """`times`: seconds, by packet number."""
 
     socket: Echo
     at: Attempt

@@ -1,6 +1,6 @@
 """The inbox of a push target: signals that wait, and whether one may have been lost.
 
-It is in memory. The target's next run empties it, which the store may delay.
+It is in memory. The target's next run empties it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Inbox:
     def put(self, signal: Signal, peer: str | None = None) -> Signal:
         """Add a signal and return it, with the time since its run's start.
 
-        A repetition returns the earlier signal: a sender that hears no OK sends again.
+        A sender that hears no OK sends again: a repetition returns the earlier signal.
         """
         if signal.said is not Said.LOG:  # which is no sign of life
             self._peer = peer

@@ -1,4 +1,4 @@
-"""All kinds of check: ours, and kinds of other distributions, as README.md says.
+"""All kinds of check: ours, and kinds of other distributions.
 
 A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. A kind that does not load, or
 conflicts with an earlier one, is left out and named. Ours come first, then others by distribution: all machines decide

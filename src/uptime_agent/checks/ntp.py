@@ -1,8 +1,7 @@
 """NTP: a server tells the time, vouches for it, and is near enough to our clock.
 
-Answers repeat the time in our question. Half of the time on the way is uncertain, so an offset counts only as far as it
-exceeds that. Times (RFC 5905) have 32 bits of seconds and 32 of their fraction. They are only subtracted, so 2036's new
-era changes nothing.
+Half of the time on the way is uncertain: an offset counts as far as it exceeds that. Times (RFC 5905) have 32 bits of
+seconds and 32 of their fraction. They are only subtracted, so 2036's new era changes nothing.
 """
 
 from __future__ import annotations
@@ -152,7 +151,6 @@ class NtpCheck:
 
 
 def _refusal(code: str) -> tuple[Status, str]:
-    """A server of stratum 0 says in four letters why."""
     if code == "RATE":
         return Status.UNKNOWN, "it asks us to ask it less often (RATE)"
     return Status.DOWN, f'it refuses to tell the time: "{code}"'

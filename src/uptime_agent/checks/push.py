@@ -1,7 +1,7 @@
 """PUSH: a dead man's switch. A target is down if it reports so, or is silent until its deadline.
 
 Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. The deadline is the job's next
-start, so it survives a restart. A run at the deadline that finds nothing means down.
+start, so it survives a restart.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ LONGEST_LOG: Final = 300
 """Characters of a signal's text."""
 
 _STANDS: Final = "stands"
-"""The detail's key of the status that START and LOG signals keep."""
+"""The key in a result's detail for the status that START and LOG signals keep."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @frozen(kw_only=True)
 class PushCheck:
-    """Judges a target's reports. `grace`: seconds. Unknown unless `is_heard` by a port."""
+    """Judges a target's reports. `grace`: seconds. `is_heard`: a port listens; if not, the status is unknown."""
 
     url: Url
     token: str = field(repr=False)
@@ -67,7 +67,6 @@ class PushCheck:
         return Finding(status=status, error=_words(found, status), detail={**_detail(found), **stands})
 
     def _nothing(self, before: Detail) -> Finding:
-        """Silence, unless it is early or signals may have been lost."""
         last, stands = before.get("signal_at"), before.get(_STANDS)
         as_before = {**_kept(last), **({} if stands is None else {_STANDS: stands})}
         if self.inbox.is_early(_due()):

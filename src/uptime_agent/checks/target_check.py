@@ -21,7 +21,7 @@ MOST_ADDRESSES: Final = 16
 """Addresses asked in one run."""
 
 TOLERATED: Final = 0.1
-"""Share of an answer's time for which we may be held up; beyond it we may have been late."""
+"""Share of an answer's time for which we may be held up; beyond it we may be late ourselves."""
 
 LEAST_TOLERATED: Final = 0.025
 """Seconds."""
@@ -66,7 +66,8 @@ class _Trouble(Finding):
 class TargetCheck:
     """The check of one target.
 
-    - `timeout`: seconds of each attempt, redirects included, for the lookup and all addresses (ANY), or each address (ALL).
+    - `timeout`: seconds of each attempt, redirects included: for all addresses together (ANY) or for each (ALL), with the
+      lookup.
     - `attempts`: the most in a run. Only a target that is down is tried again, at once.
     - `needs_at`: a host's limits. A redirect gives back its units and takes those of the new host.
     - `is_resolved`: the host is looked up. If not, the address is "" and ANY the only mode.
@@ -102,7 +103,6 @@ class TargetCheck:
                 assert_never(self.mode)
 
     async def _drive(self, course: _Course, way: _Way | None = None) -> CheckResult | list[Subtask]:
-        """Make attempts until one is final, or another host's limit is needed."""
         with self.holdups.needed():
             held = self._host(way)
             while self._host(way) == held:

@@ -1,4 +1,4 @@
-"""TLS: a valid handshake and a certificate that lasts. No data is sent."""
+"""TLS: a valid handshake and a certificate that lasts."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class MetricsPlace:
 
     @property
     def kept(self) -> tuple[float, Mapping[str, float]]:
-        """The only part that is followed while the agent runs."""
+        """`age` and `ages`, which a running agent follows."""
         return self.age, self.ages
 
     def keeping(self, other: MetricsPlace) -> MetricsPlace:

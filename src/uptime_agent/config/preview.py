@@ -44,7 +44,7 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
 
 
 def over(config: Config, now: datetime) -> list[Target]:
-    """Targets that would never be checked: nothing starts."""
+    """Targets that would never be checked. With one of them nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
     return [each for each in coming if not _comes_again(each.schedule, now) and not _starts_of(each, now, 1)]
 

@@ -196,7 +196,7 @@ def named(
     tags: Iterable[str],
     broken: Collection[str] = (),
 ) -> frozenset[str]:
-    """The targets of a table, by name or tag. `broken`: those of faulty checks, which are no problem here."""
+    """The targets of a table, by name or tag. `broken`: names of faulty checks, which are no problem here."""
     by_name = {each.name for each in targets}
     of_tag: dict[str, set[str]] = {}
     for target in targets:

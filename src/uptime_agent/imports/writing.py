@@ -239,7 +239,7 @@ def _trial(part: Draft, key: str, item: Any) -> Iterator[str]:
 
 
 def _leave_out_members(drafts: Iterable[Draft]) -> None:
-    """Remove unwritten checks from groups and windows, and empty ones of these."""
+    """Remove unwritten checks from groups and windows, then empty groups and windows."""
     for draft in drafts:
         for key in ("members", "targets"):
             if key in draft.options:

@@ -1,6 +1,6 @@
 """One connection to a PostgreSQL server, on the event loop of asyncio or trio, without a thread.
 
-The first connection imports psycopg: the agent runs without it.
+The first connection imports psycopg.
 """
 
 from __future__ import annotations

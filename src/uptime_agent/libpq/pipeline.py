@@ -1,7 +1,7 @@
 """Pipelines: queries sent together and answered in order, each in its own transaction.
 
-Each has its own Sync, so its failure costs the others nothing. Its settings end with its transaction, so they work
-behind a pooler of transactions.
+A query's failure costs the others nothing. Its settings end with its transaction, so they work behind a pooler of
+transactions.
 
 A server may send anything. An answer that fits no question, or exceeds its bounds, ends the connection. Rows come in
 counted portions.
@@ -95,7 +95,7 @@ class Pipeline:
         self._bad = ConnStatus.BAD
         self._pieces = {ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_CHUNK}
         self._error: ServerError | None = None
-        """The server may close the connection after it."""
+        """The last error, after which the server may close the connection."""
 
     async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
         """Yield answers in order.

@@ -1,10 +1,8 @@
 """The wire between libpq and a server: libpq gets what the server sends in counted slices.
 
-libpq has no bounds: a fast server fills the memory within one call, while the event loop stands still. Under TLS only
-libpq sees where a message begins.
-
-So once libpq has connected, we put one end of a socket pair in its socket's place. Login, TLS and verified names stay
-libpq's own. Windows cannot replace sockets: there libpq has no bounds.
+libpq has no bounds: a fast server fills the memory within one call, while the event loop stands still. So once libpq
+has connected, we put one end of a socket pair in its socket's place. Login, TLS and verified names stay libpq's own.
+Windows cannot replace sockets: there libpq has no bounds.
 """
 
 from __future__ import annotations
@@ -117,7 +115,7 @@ class Wire:
         return left
 
     def _is_between(self) -> bool:
-        """Not after libpq has connected again, to try without TLS."""
+        """Whether libpq has our socket. To try without TLS it connects another."""
         return self._found() == self._place
 
     def _found(self) -> tuple[int, int] | None:

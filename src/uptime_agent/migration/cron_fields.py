@@ -17,7 +17,7 @@ _POSITION: Final = re.compile(r"(1st|2nd|3rd|4th|5th|last) +([a-z]{3})")
 _STEPS: Final = re.compile(r"(\*|[0-6])(?:-([0-6]))?(?:/([0-9]+))?")
 _RANGE: Final = re.compile(r"([a-z]{3})(?:-([a-z]{3}))?")
 _WEEKS: Final = {"1-7": 1, "8-14": 2, "15-21": 3, "22-28": 4}
-"""Each weekday is once in them."""
+"""Days of a month that contain each weekday once."""
 
 
 def expression_of(fields: Mapping[str, str], jitter: int = 0) -> str:

@@ -57,7 +57,7 @@ async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> li
 
 
 def _added(scheduler: Scheduler, job: OldJob, imported: Imported, tasks: Tasks) -> Judged:
-    """Raises why it is refused."""
+    """Raises NotCarried, SchedulerError, ScheduleError."""
     if job.why is not None:
         raise NotCarried(job.why)
     schedule = schedule_of(job.trigger, imported, is_kept=job.is_kept)

@@ -1,4 +1,4 @@
-"""Judged jobs go into a store. Rows that are right stay untouched."""
+"""Judged jobs go into a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triggers of APScheduler as our schedules: the same starts, or a refusal."""
+"""Triggers of APScheduler as our schedules."""
 
 from __future__ import annotations
 

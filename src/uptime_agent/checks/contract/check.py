@@ -20,8 +20,8 @@ class Attempt:
     """One address to check; "" if it was not looked up.
 
     Complete the phase "connect" of `watch` once the address has answered. `connect_within`: seconds for connecting, as
-    another address may follow, unless `is_last`: then for everything. No other timeout is needed: the caller cancels.
-    `before`: the detail of the target's last result, also from an earlier process.
+    another address may follow, unless `is_last`: then for everything. The caller cancels: no other timeout is needed.
+    `before`: the detail of the target's last result.
     """
 
     address: str
@@ -45,8 +45,7 @@ class Check(Protocol):
     async def attempt(self, at: Attempt) -> Finding | Hop:
         """Ask the address. Leave nothing open, even when cancelled.
 
-        Raises OSError from the network, CheckFailed if the answer makes no sense. Other errors count as defects of the
-        check.
+        Raises OSError, and CheckFailed if the answer makes no sense. Other errors count as defects of the check.
         """
 
 
@@ -55,7 +54,7 @@ class Hop:
     """Another check to make instead, in the time that is left.
 
     Its host is looked up, and that host's limits are awaited. Only addresses that it `permits` are dialled.
-    `is_redirect`: the target sent us, and answers for trouble there. A third party's trouble leaves the target unknown.
+    `is_redirect`: the target sent us, and answers for trouble there. Otherwise trouble leaves the target unknown.
     """
 
     check: Check
@@ -76,10 +75,10 @@ class Clash(Exception):
 class Kind:
     """A type of check, and its limit of the same name.
 
-    - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must not name one.
+    - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must name none.
     - `make(url=..., **options)`: makes a check. Raises Clash.
-    - `is_resolved`: its host is looked up, its limit awaited, its addresses asked one by one. If not, it gets one attempt,
-      at the address "". It dials nothing itself, but may return a Hop.
+    - `is_resolved`: its host is looked up, its limit awaited, its addresses asked one by one. If not, it gets one
+      attempt, at the address "". It dials nothing itself, but may return a Hop.
     - `least_interval`: seconds. The shortest interval, and at least the default.
     - `meaning`: when such a check is up, a sentence of docs/configuration.md.
 

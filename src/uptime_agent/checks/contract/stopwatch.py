@@ -9,9 +9,9 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """Measures phases in seconds. `before`: phases of an earlier stopwatch, such as a shared lookup.
+    """Measures phases in seconds. `before`: earlier phases, such as a shared lookup.
 
-    `completed`: names of phases measured here. `phase`: the present one, where a timeout strikes.
+    `completed`: phases measured here. `phase`: the present one, where a timeout strikes.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:

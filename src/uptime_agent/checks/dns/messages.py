@@ -1,7 +1,7 @@
-"""Messages of the DNS: a question, an answer, and its records.
+"""Messages of the DNS.
 
-Compressed names make a small message slow to read: 1.5 ms for each name. So before dnspython reads an answer, its
-records are counted, and unrequested types refused. A thread reads more than a few records.
+Compressed names take long to read: 1.5 ms each. So before dnspython reads an answer, its records are counted, and
+unrequested types refused. A thread reads more than a few records.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _name(name: str, record: str) -> dns.name.Name:
 
 
 def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
-    """Whether a message claims to answer. It may be late or forged."""
+    """Whether it claims to answer. It may be late or forged."""
     if len(data) < _HEADER.size:
         return False
     number, flags, *_ = _HEADER.unpack_from(data)
@@ -100,7 +100,7 @@ async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
 
 
 def _look_through(data: bytes, questions: int, records: int) -> None:
-    """Raise CheckFailed for an unexpected type or a broken record. Follows no name."""
+    """Raise CheckFailed for an unexpected or broken record. Follows no name."""
     at = _HEADER.size
     try:
         for _ in range(questions):
@@ -146,7 +146,7 @@ def _answers(response: dns.message.Message) -> Answers:
 
 @lru_cache(maxsize=10_000)
 def canonical(record: str, text: str) -> bytes:
-    """A form that is equal if two records mean the same. Raises ValueError."""
+    """Equal if two records mean the same. Raises ValueError."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:

@@ -1,6 +1,6 @@
 """Checks of http:// and https:// targets: one request, and what a server may cost.
 
-A redirect is returned, not followed: the caller looks the name up and takes that host's limits.
+A redirect is returned, not followed: the caller takes that host's limits.
 """
 
 from __future__ import annotations

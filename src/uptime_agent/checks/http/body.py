@@ -69,7 +69,6 @@ def _secret(content: bytes) -> Body:
 
 
 def _secrets_of(text: str) -> frozenset[str]:
-    """Values in JSON or a form whose names sound secret."""
     try:
         found = set(_secret_values(json.loads(text), is_secret=False))
     except (ValueError, RecursionError):

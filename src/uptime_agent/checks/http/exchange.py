@@ -1,7 +1,7 @@
 """One HTTP request and its response, with h11; phases, bounds and words are ours.
 
-Some patterns of h11 take quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So h11 gets
-a header in slices that were looked through.
+h11 takes quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So it gets headers in
+slices that were looked through.
 """
 
 from __future__ import annotations

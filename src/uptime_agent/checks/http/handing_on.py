@@ -1,6 +1,6 @@
 """Texts that one request hands on to the next, in place of `{name}`.
 
-They come from a server, so they are escaped for their place, and refused where no escape helps.
+Escaped for their place, as they come from a server, and refused where no escape helps.
 """
 
 from __future__ import annotations

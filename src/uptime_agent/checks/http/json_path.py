@@ -2,9 +2,9 @@ r"""Paths into JSON: a member, an element, and a comparison of the value there.
 
     $.status == "ok"        $.queue.length < 100        $.nodes[0]['display name'] != null        $.nodes[-1].id
 
-`$` is the document, `[-1]` the last element. Without a comparison a value must be there, null included. A value is a
-number, true, false, null, or quoted text. `==` and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are
-for two numbers or two texts. No filters, wildcards or functions: a path takes one step for each part.
+Without a comparison a value must be there, null included. A value is a number, true, false, null, or quoted text. `==`
+and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are for two numbers or two texts. A path takes one
+step for each part: there are no filters, wildcards or functions.
 """
 
 from __future__ import annotations

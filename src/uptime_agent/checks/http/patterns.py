@@ -1,7 +1,6 @@
 """Regular expressions on texts from outside, by RE2, in linear time.
 
-The product of program and text is bounded too. A small one takes microseconds. A larger one has a thread, which a check
-leaves behind when its time is up.
+If program times text is large, a thread searches, which a check leaves behind when its time is up.
 """
 
 from __future__ import annotations

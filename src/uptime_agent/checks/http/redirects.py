@@ -1,7 +1,7 @@
 """Where a redirect may lead.
 
-A target may redirect us to what only we can reach, such as a cloud's metadata service. Its owner chooses a name's
-addresses, so the dialled address decides.
+A target may redirect us to what only we can reach, such as a cloud's metadata service. The dialled address decides, as
+its owner chooses a name's addresses.
 """
 
 from __future__ import annotations

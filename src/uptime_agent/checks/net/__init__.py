@@ -1,7 +1,4 @@
-"""The way to a target: addresses of its name, a connection to one, and a budget for the answer.
-
-On the event loop; lookups have threads.
-"""
+"""The way to a target. On the event loop; lookups have threads."""
 
 from __future__ import annotations
 

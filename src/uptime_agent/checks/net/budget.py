@@ -1,6 +1,6 @@
 """The budget of an exchange: bytes, and the pieces in which they come.
 
-Each piece costs a turn of the event loop. So an answer is cut off if it comes in more pieces than an honest one.
+Each piece costs a turn of the event loop. So an answer in more pieces than an honest one is cut off.
 """
 
 from __future__ import annotations

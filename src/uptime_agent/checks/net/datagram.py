@@ -56,7 +56,7 @@ class Datagrams:
         Other datagrams are skipped: senders can forge the address. After too many, a timeout says nothing about the
         server.
 
-        Raises OSError, CheckFailed, and TimeoutError if another address follows.
+        Raises OSError, CheckFailed, and TimeoutError if its time is over and another address follows.
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
             while True:

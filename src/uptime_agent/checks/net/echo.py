@@ -1,4 +1,4 @@
-"""ICMP echo requests: a socket that may send them, and their answers.
+"""ICMP echo requests and their answers.
 
 A datagram socket needs a group within the sysctl net.ipv4.ping_group_range; the kernel numbers its requests. A raw
 socket needs CAP_NET_RAW and receives all messages. So unique bytes, which the answer repeats, identify a request.

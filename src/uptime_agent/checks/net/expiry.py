@@ -1,7 +1,6 @@
 """When certificates expire: the server's, and the first of its chain.
 
-A verified chain ends at a trusted authority; superfluous certificates do no harm. Unverified, the whole chain counts.
-No length in a certificate is trusted.
+A verified chain ends at a trusted authority: other certificates do no harm. No length in a certificate is trusted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from ...text import wording
 from ..contract import Finding, Status
 
 MOST_CERTIFICATES: Final = 20
-"""Of a chain."""
 
 _DER: Final = 2
 
@@ -98,7 +96,7 @@ def not_after(certificate: bytes) -> float | None:
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """The tag, and where the content begins and ends. Raises ValueError."""
+    """Raises ValueError."""
     if at + 2 > len(data):
         raise ValueError("it ends too early")
     tag, length, start = data[at], data[at + 1], at + 2

@@ -1,8 +1,7 @@
 """The system's lookup of names, in a bounded number of threads.
 
-A lookup blocks its thread, cannot be cancelled, and holds a socket. An abandoned lookup keeps its place until its
-thread returns. So that names that hang do not block others, names that worked last time have their own places. Names
-that hung are refused while no place is free.
+A lookup blocks its thread, cannot be cancelled, and holds a socket. If abandoned it keeps its place until it returns.
+Names that worked last time have their own places. Names that hung are refused while no place is free.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class _Lane:
 
 @define(eq=False)
 class _Lookup:
-    """One lookup, for all callers that ask for its name."""
+    """One lookup, for all its callers."""
 
     host: str
     lane: _Lane

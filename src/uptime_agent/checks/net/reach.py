@@ -1,6 +1,6 @@
 """Which addresses checks may dial.
 
-A name's owner chooses its addresses. So the dialled address decides, in any notation: 2130706433, 0x7f.1 and 127.1 are
+A name's owner chooses its addresses, so the dialled address decides, in any notation: 2130706433, 0x7f.1 and 127.1 are
 addresses. An IPv6 address is judged as the IPv4 address in it.
 """
 

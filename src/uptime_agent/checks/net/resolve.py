@@ -38,7 +38,7 @@ class Unresolved(Exception):
 class Resolver:
     """Looks names up, each time again. `hosts`: fixed answers. Returns only addresses within `reach`.
 
-    When a lookup fails, a name that worked before is tried. If that fails too, we are offline.
+    If a name that worked before fails as well, we are offline.
     """
 
     def __init__(

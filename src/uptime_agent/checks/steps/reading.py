@@ -127,7 +127,6 @@ def _made(section: Section, kind: Kind, url: Url, options: Mapping[str, Any], ta
 
 
 def _check_names(section: Section, step: Step, before: list[Step]) -> None:
-    """Note each needed text that no earlier step hands on."""
     known = frozenset[str]().union(*(each.hands_on for each in before))
     for name in sorted(step.needs - known):
         there_is = f"there is {', '.join(f'{{{each}}}' for each in sorted(known))}" if known else "nothing is handed on"

@@ -1,6 +1,6 @@
 """A run of steps: until one fails, and then the steps that always run.
 
-A step at another host is a subtask: it gives its units back before it waits for that host's.
+For a step at another host a subtask takes that host's units.
 """
 
 from __future__ import annotations

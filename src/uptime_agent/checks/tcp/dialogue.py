@@ -1,8 +1,8 @@
 """Dialogues: texts to send over a connection, and the answers to expect.
 
-Received bytes are searched once, from the end of the last match. A text is found anywhere; a pattern, with `*` for any
-text, must match a line; a regular expression is searched in each. Other lines are skipped, as greetings have several.
-When TLS begins, no unread byte may be left over: an attacker could have put it there.
+A text is found anywhere; a pattern, with `*` for any text, must match a line; a regular expression is searched in each.
+Other lines are skipped, as greetings have several. When TLS begins, no unread byte may be left over: an attacker could
+have put it there.
 """
 
 from __future__ import annotations

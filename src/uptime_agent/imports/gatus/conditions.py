@@ -202,7 +202,7 @@ def _whole(expression: str) -> str:
 
 
 def hours(length: str) -> float:
-    """Read Go's lengths, in hours; 0: invalid."""
+    """Read a length in Go's notation, in hours; 0: invalid."""
     return (_milliseconds(length) or 0.0) / _UNITS["h"]
 
 
