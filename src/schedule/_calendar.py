@@ -34,11 +34,11 @@ def _normal(interval: str) -> str:
 class Calendar(Schedule):
     """A slot at `origin` and after each `interval`, at the same wall time in the zone `tz` (default: the origin's).
 
-    Before the origin there are no slots. A month without the origin's day has its slot on its last day. A wall time
-    that comes twice counts the first time; a skipped one counts at the first instant after the gap.
+    There are no slots before the origin. A month without the origin's day has its slot on its last day. A wall time
+    that comes twice counts the first time. A skipped wall time counts at the first instant after the gap.
 
-    Raises ScheduleError for an unknown unit or `tz`, a count above 999,999, or an origin that has no zone or no wall
-    time in `tz`. An origin with a mere offset needs `tz`.
+    Raises ScheduleError for an unknown unit or `tz`, a count above 999,999, or an origin without a zone or wall time in
+    `tz`. An origin with a mere offset needs `tz`.
     """
 
     interval: str = field(converter=_normal)
@@ -130,7 +130,7 @@ class Calendar(Schedule):
 
 
 def _zone_of(origin: datetime) -> str:
-    """Raises ScheduleError for a mere offset, which many zones share."""
+    """Raise ScheduleError for a mere offset, which many zones share."""
     name = getattr(origin.tzinfo, "key", None) or getattr(origin.tzinfo, "zone", None)  # of zoneinfo, of pytz
     if name is not None:
         return str(name)

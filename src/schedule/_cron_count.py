@@ -1,7 +1,7 @@
 """Count the slots of a cron expression by arithmetic.
 
-Every day named has equally many wall times, so whole months count at once. Between changes of clocks wall time is real
-time. Counting both ends from a day before needs no special case for a start inside an hour that comes twice:
+Every day named has equally many wall times, so whole months count at once. Counting both ends from a day before needs
+no special case for a start inside an hour that comes twice:
 
     count(start, end) = slots(day before start, end) - slots(day before start, start)
 """
@@ -18,16 +18,17 @@ from ._wall import SECOND
 
 DAY: Final = timedelta(days=1)
 LONGEST: Final = 100 * DAY
-"""Each day is checked for a change of clocks: a hundred take 0.1 ms, and ten thousand schedules may share a gap."""
+"""Each day is checked for a change of clocks, a hundred in 0.1 ms. Ten thousand schedules may share a gap."""
 
 _BEFORE: Final = 2 * DAY
+"""Longer than any stretch of wall time that came twice."""
 
 Relaunch = tuple[datetime, datetime, timedelta]
 """Two instants, naive UTC, between which clocks keep one offset."""
 
 
 def count(times: Times, zone: ZoneInfo, after: datetime, until: datetime) -> int:
-    """Count slots after `after`, up to and including `until`, both UTC and at most LONGEST apart.
+    """Count slots as `Cron.count` does, between UTC instants at most LONGEST apart.
 
     Raises OverflowError near the ends of the calendar.
     """

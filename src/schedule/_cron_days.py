@@ -25,8 +25,6 @@ _COMMON: Final = Rare()
 
 @frozen
 class Days:
-    """Both fields must hold; if neither starts with a star, either is enough."""
-
     dates: int
     weekdays: int
     is_either: bool

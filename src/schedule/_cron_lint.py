@@ -54,7 +54,7 @@ def _lint_days(day: str, weekday: str) -> Iterator[str]:
 
 
 def _lint_numbers(day: str, weekday: str) -> Iterator[str]:
-    """Warn about weekday numbers next to ?, which Quartz and EventBridge count from another day."""
+    """Warn about numbers next to ?: Quartz and EventBridge count from another day."""
     numbers = [int(each) for each in _NUMBER.findall(weekday)]
     if day != "?" or not numbers or 0 in numbers:
         return

@@ -66,7 +66,7 @@ def bound(expression: str, key: str) -> str:
 
 @lru_cache(maxsize=1024)
 def read(expression: str) -> Times:
-    """Read the sets, H as for the key "". Raises ScheduleError if unreadable, or if no such day ever comes."""
+    """Read the sets, with H as for the key "". Raises ScheduleError if unreadable, or if no such day ever comes."""
     try:
         times = _times(dict(fields(bound(expression, ""))))
     except ScheduleError as error:
@@ -79,7 +79,6 @@ def read(expression: str) -> Times:
 
 
 def is_expression(text: str) -> bool:
-    """CRON_TZ=... may precede it."""
     try:
         return bool(_times(dict(fields(bound(_ZONE.sub("", text), "")))))
     except ScheduleError:

@@ -1,9 +1,8 @@
 """Real times of an expression's wall times, as clocks change. Like Debian's cron(8).
 
-*Fixed* expressions (minute and hour without a star) come once a day. A skipped time counts at the first instant after
-the gap, a repeated time at its first.
+*Fixed* expressions have no star in minute and hour: each wall time has one slot.
 
-*Recurring* expressions keep their real spacing. A repeated time counts twice, a skipped time never.
+*Recurring* expressions keep their real spacing: a repeated time counts twice, a skipped time never.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The only file that knows croniter, which reads L, W and # in the two day fields.
 
-Importing croniter costs as much as thousands of expressions, and it parses ten times slower than `_cron_field`. It gets
-single items only, which keeps its habits out: `1-1` as the whole cycle, AND between W or # and the other day field.
+Croniter is slow to import and to parse. It gets single items only, which keeps its habits out: `1-1` as the whole
+cycle, AND between W or # and the other day field.
 """
 
 from __future__ import annotations

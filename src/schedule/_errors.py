@@ -6,9 +6,9 @@ _SHOWN: Final = 200
 
 
 class ScheduleError(ValueError):
-    """A schedule cannot be made from your input, or your own schedule gave a wrong answer.
+    """A schedule cannot be made from your input, or your own schedule answered wrongly.
 
-    Raised where a value is made. The text shows the value and says what to write.
+    The text shows the value and says what to write.
     """
 
 

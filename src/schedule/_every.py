@@ -62,7 +62,7 @@ class Every(Schedule):
         return newest if self.slot(newest) > after else newest + 1
 
     def slot(self, index: int) -> int:
-        """In microseconds since the epoch."""
+        """Return a slot in microseconds since the epoch."""
         return micros(self.anchor or EPOCH) + index * (self.interval // MICROSECOND) + self._jitter(index)
 
     def _jitter(self, index: int) -> int:

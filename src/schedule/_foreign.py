@@ -32,7 +32,6 @@ _ON_CALENDAR: Final = re.compile(
 
 
 def item_meant(text: str, names: tuple[str, ...]) -> str | None:
-    """Translate one item of a cron field. None: unknown syntax."""
     if random := _RANDOM.fullmatch(text):  # of croniter
         return f"H{random[1] or ''}{random[2] or ''}"
     if between := _BETWEEN.fullmatch(text):  # of cronie and OpenBSD

@@ -7,8 +7,7 @@ With slots each minute and downtime from 12:00 to 12:04, at 12:04:10:
     LATEST    -       -       -       -       run, however late
     ALL       run     run     run     run     run, oldest first; the newest `cap`
 
-A gap may hold millions of slots. Formulas count `Every`, `Calendar` and `Cron`; other schedules are counted up to
-COUNTED. Bisection finds the newest slots, as `next` never goes back.
+A gap may hold millions of slots: formulas count them, and bisection finds the newest, as `next` never goes back.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-"""Schedules as text, single or combined."""
-
 from __future__ import annotations
 
 import json
@@ -14,8 +12,10 @@ from ._plain import plain, when
 from ._schedule import AnyOf, Schedule, Window
 
 LONGEST: Final = 10_000
+"""Characters."""
 
 DEEPEST: Final = 20
+"""Nested parentheses."""
 
 _KEYWORDS: Final = frozenset({"from", "until", "except", "and", "for", "because"})
 _COMBINED: Final = re.compile(r"[|\"]|(?:^|\s)\(|\)(?:\s|$)|(?:^|\s)(?:from|until|except)(?:\s|$)", re.IGNORECASE)

@@ -25,7 +25,7 @@ def phase(key: str, interval: timedelta | float | str) -> timedelta:
 
 
 def phase_us(key: str, interval: int) -> int:
-    """`phase` in microseconds. Raises ScheduleError if `interval` is below 1."""
+    """Return `phase` in microseconds. Raises ScheduleError if `interval` is below 1."""
     if interval < 1:
         msg = f"interval must be at least one microsecond, not {interval!r}"
         raise ScheduleError(msg)

@@ -1,7 +1,4 @@
-"""Schedules, and how they combine: `a | b`, `.between(start, end)`, `.except_(window)`.
-
-Combinators ask a schedule only for `next`, so they work for your own schedules too.
-"""
+"""Schedules, and how they combine. Combinators need only `next`, so they work for your own schedules too."""
 
 from __future__ import annotations
 
