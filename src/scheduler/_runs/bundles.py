@@ -1,7 +1,7 @@
 """Bundles: runs due together, or the subtasks of one task, as one piece of work.
 
 Most are short `async def`s that wait at most once and cost less than the pool. So those without named limits share a
-unit, and a worker begins them in turn. A piece that waits leaves with the unit; the rest asks for another.
+unit. A piece that waits leaves with the unit; the rest asks for another.
 
 The loops are written out for the commonest task, which never waits and returns None. Others go through `open` and
 `close`.
@@ -29,7 +29,8 @@ logger = getLogger(__name__)
 HEAD_START: Final = 60.0
 """Seconds by which subtasks precede entries due with their run: jobs that have begun finish first.
 
-Bounded, lest subtasks of later runs keep an entry waiting for ever.
+Counted from the run's due time, however long other work waits. Bounded, lest subtasks of later runs hold up an entry
+for ever.
 """
 
 _belongs_to: Final = RUN.set
@@ -163,7 +164,7 @@ class RunBundle(RunPlace):
         return runs
 
     def take_out(self, run: Run) -> bool:
-        """Remove a run that has not begun. False: it has begun."""
+        """Remove a run. False: it has begun."""
         if run not in self.left:
             return False
         self.left.remove(run)

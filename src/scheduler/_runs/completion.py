@@ -36,7 +36,7 @@ class Running(Protocol):
 
 
 def count_begin(run: Attempt) -> None:
-    """Count a begun run; a stored job's was counted when marked."""
+    """Count a begun run. A stored job's run was counted when marked."""
     run.is_counted = True
     run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.add(run.lateness)
@@ -165,7 +165,7 @@ class Completion:
             self.miss_run(run, reason)
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
-        """Account for a waiting run that will not begin. A retry is no missed tick."""
+        """Account for a waiting run that will not begin; a retry is no missed tick."""
         if isinstance(run, MarkedRun) and (
             (reason is MissedReason.STOPPED and self._is_left_due(run)) or self._owing.keeps(run, reason)
         ):

@@ -7,8 +7,6 @@ from .._values import Cause
 
 
 class Deadline(Alarm):
-    """An alarm `seconds` after it is armed."""
-
     __slots__ = ("run", "seconds")
 
     def __init__(self, run: Attempt, seconds: float) -> None:

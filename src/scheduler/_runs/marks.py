@@ -40,7 +40,6 @@ class Marks:
         self._queue = queue
         self._aside: set[Attempt] = set()
         self._held: list[Attempt] = []
-        """Runs that asked for marks this turn, while the store was down."""
         self._is_store_down = False
         self._is_store_slow = False
         self._goes_without: Callable[[str], bool] = _no_task_goes
@@ -74,7 +73,6 @@ class Marks:
         self._goes_without = _no_task_goes
 
     def is_in_doubt(self, run: Attempt) -> bool:
-        """Whether its job may be another node's. Then it is kept until `settled`."""
         if self._are_ours is None or run.goes_without or self._are_ours():
             return False
         if self._begins_now(run):
@@ -96,7 +94,7 @@ class Marks:
         self._submit(back)
 
     def mark(self, run: Attempt) -> bool:
-        """Commit the mark of a run with room. False: it begins without."""
+        """Commit the mark of a run with room. False: the run begins without a mark."""
         if self._stays(run.job):
             if not self._staying:
                 self._queue.push(AT_ONCE, self._hand_back_room)
@@ -155,7 +153,7 @@ class Marks:
         return len(self._journal.pending.ended) >= MOST_KEPT
 
     def _go_without(self, run: Attempt) -> None:
-        """A mark sent already may be durable: then the end finds it."""
+        """Begin a run without its mark. If the mark was sent, the end finds it."""
         assert isinstance(run, MarkedRun)
         run.goes_without = True
         self._journal.pending.marks.pop(run, None)
@@ -185,14 +183,12 @@ class Marks:
         return True
 
     def withdraw(self, work: Work) -> bool:
-        """Withdraw work that had stepped aside. False: it had not."""
         if work in self._aside:
             self._aside.discard(work)
             return True
         return False
 
     def committed(self, runs: Iterable[Attempt]) -> None:
-        """Begin these runs. A run that stepped aside waits for room first."""
         runs = [run for run in runs if not run.goes_without]
         for run in runs:
             run.mark_is_durable()
@@ -230,6 +226,7 @@ class Marks:
         self._drop(run, HAS_RECORD)
 
     def lost(self, run: Attempt) -> None:
+        """Drop a run whose mark the store can never take."""
         if not (run.is_over or run.goes_without):
             self._drop(run, NOT_STORED)
 
@@ -242,7 +239,6 @@ class Marks:
         self._step_aside()
 
     def store_is_slow(self, runs: Iterable[Attempt]) -> None:
-        """Begin those of these runs that may go without the store."""
         self._is_store_slow = True
         self._let_go(runs)
 

@@ -2,7 +2,7 @@
 
 In the pool a tick waits for room, as a run that can still stand for another tick. In the backlog it waits for a run's
 end. When too many wait, the oldest goes. Waiting runs begin in order, as all ask for the job's present needs
-(`Runs.ask_anew`). So the waiting ticks are the newest, without holes.
+(`Runs.ask_anew`): the waiting ticks are the newest, without holes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> N
 
 
 def _waiting(job: Job) -> list[Attempt]:
-    """Return runs that wait for room and may stand for other ticks, oldest first."""
     return [run for run in job.runs if _is_exchangeable(run)]
 
 

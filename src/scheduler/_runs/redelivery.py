@@ -1,8 +1,8 @@
 """Owed ticks: cut off by a death or a stop, with at-least-once delivery, or left by a node that stopped.
 
 The tick's record says so until its next attempt's mark replaces it. So nothing forgets it: no pause, schedule or other
-run, no program without the task. Here ticks wait, oldest first, until the rest after a crash is over and the job may
-begin another run. An attempt that does not begin comes back. Only the user gives a tick up, on record.
+run, no program without the task. Here ticks wait, oldest first, until the job's rest is over and it may begin another
+run. An attempt that does not begin comes back. Only the user gives a tick up, on record.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Relaunches of work that could not begin for want of a thread or memory: no run, no failure.
 
-The work keeps its position, due instant and attempt, and is tried ever less often.
+The work keeps its position, due instant and attempt. Tries become rarer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Relaunches:
         self.waiting: dict[Work, Relaunch] = {}
 
     def failed(self, run: Attempt, work: Work, error: BaseException) -> None:
-        """Try again later. Logged once."""
+        """Try the work again later. Logged once."""
         relaunch = self.waiting.get(work)
         if relaunch is None:
             relaunch = self.waiting[work] = Relaunch(run, work, self._submit)
@@ -66,7 +66,7 @@ class Relaunches:
             self._queue.arm(relaunch, self._queue.clock.monotonic() + RETRY.after(relaunch.count))
 
     def withdraw(self, work: Work) -> bool:
-        """False: the work was not waiting for a try."""
+        """Stop trying. False: the work was not waiting for a try."""
         relaunch = self.waiting.get(work)
         if relaunch is None or not relaunch.is_pending:
             return False

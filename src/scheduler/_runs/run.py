@@ -34,7 +34,6 @@ class RunPlace(Bundle):
         raise NotImplementedError
 
     def take_out(self, run: Run) -> bool:
-        """Remove a run that has not begun. False: it has begun."""
         raise NotImplementedError
 
 
@@ -45,13 +44,11 @@ class Owner(Protocol):
     listeners: Listeners
 
     def mark(self, run: MarkedRun, now: float) -> bool:
-        """True: the run begins once its mark is durable. False: at once."""
+        """Mark a run with room. True: it begins once the mark is durable. False: at once."""
 
-    def is_in_doubt(self, run: Attempt) -> bool:
-        """Whether its job may be another node's. Decided once that is known."""
+    def is_in_doubt(self, run: Attempt) -> bool: ...
 
-    def run_began(self, run: Run) -> bool:
-        """Check and report a run with room. False: too late."""
+    def run_began(self, run: Run) -> bool: ...
 
     def run_terminates(self, run: Run) -> None: ...
 
@@ -59,8 +56,7 @@ class Owner(Protocol):
 
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None: ...
 
-    def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
-        """Run subtasks and hold them in the run. `context`: their parent's."""
+    def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None: ...
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -94,7 +90,7 @@ class Run(Attempt):
     failed_in: Sparse[Subtask | None] = Sparse(None)
     """The subtask that raised the error. None: the task itself."""
     is_missed = Sparse(False)  # noqa: FBT003 - its usual value
-    """It had room and does not begin."""
+    """The run had room and does not begin."""
     _error_text: Sparse[str | None] = Sparse(None)
     _started_at: Sparse[float | None] = Sparse(None)
     _is_loggable = Sparse(False)  # noqa: FBT003 - as above
@@ -130,7 +126,7 @@ class Run(Attempt):
 
     @property
     def started_at(self) -> float:
-        """In UTC seconds; 0.0 before the begin."""
+        """When it began, in UTC seconds; 0.0 before."""
         if self._started_at is None:
             if self.started is None:
                 return 0.0
@@ -139,7 +135,7 @@ class Run(Attempt):
 
     @property
     def deadline_us(self) -> int | None:
-        """In UTC microseconds."""
+        """When its timeout ends it, in UTC microseconds."""
         if not self.time_allowed or self.started is None:
             return None
         return self.owner.wall_us(self.started + self.time_allowed)
@@ -239,7 +235,6 @@ class Run(Attempt):
                 assert_never(never)
 
     def error_text(self) -> str | None:
-        """Return in one line what went wrong, or None."""
         if self.cause is Cause.TIMEOUT:
             return f"took longer than its timeout of {self.time_allowed:g} s"
         if self.cause is Cause.LEASE:
@@ -257,7 +252,7 @@ class Run(Attempt):
         return self._trace_text
 
     def loggable(self) -> BaseException | None:
-        """Return the error for a log, unless formatting would break the log."""
+        """Return the error, unless formatting would break the log."""
         return self.error if self.cause is None and self.traceback_text() and self._is_loggable else None
 
     def all_needs(self) -> list[Needs]:

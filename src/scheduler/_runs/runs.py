@@ -101,7 +101,7 @@ class Runs(Services):
         self._bundle: RunBundle | None = None
 
     def all(self) -> list[Run]:
-        """Runs that have not ended, in no order. Any thread."""
+        """Return the runs that have not ended, in no order. Any thread."""
         current = self.pool.workers.current
         runs: dict[Run, None] = {}
         if isinstance(current, Run) and not current.is_over:
@@ -129,7 +129,7 @@ class Runs(Services):
             self.ask_anew(job)
 
     def start_at_once(self, job: Job) -> None:
-        """First start of a job added with start="now"."""
+        """Start a job added with start="now" for the first time."""
         if not self.is_on_demand and not self.starts.left_out.takes(job):
             self.start_now(job)
 
@@ -137,7 +137,7 @@ class Runs(Services):
         return sorted(self.all(), key=lambda run: run.due)
 
     def uncounted(self) -> list[Run]:
-        """Runs going on that will be counted at their end. Any thread."""
+        """Return runs that go on and are counted at their end. Any thread."""
         return [run for run in self.all() if not run.is_counted and run.started is not None]
 
     def collect(self) -> None:
@@ -183,6 +183,7 @@ class Runs(Services):
             self._take_in(self._held, due).put(run)
 
     def ask_anew(self, job: Job) -> None:
+        """Give runs that wait for room the job's present needs and priority."""
         needs, priority = job.policy.needs, job.policy.priority
         for run in job.runs:
             if run.started is not None or (run.needs == needs and run.priority == priority):
@@ -199,7 +200,6 @@ class Runs(Services):
                 self.pool.ask_anew(run, needs, priority)
 
     def bundle_from(self, due: float) -> RunBundle | None:
-        """Return the bundle for plain runs. None: priorities decide."""
         return None if self._held is None or self.has_priorities else self._take_in(self._held, due)
 
     def _take_in(self, held: list[Run | RunBundle], due: float) -> RunBundle:
@@ -258,7 +258,6 @@ class Runs(Services):
         return True
 
     def _is_in_time(self, run: Run) -> bool:
-        """Whether a run with room may begin; if not, its tick is missed."""
         is_too_late = self._is_too_late(run, run.lateness)
         reason = with_room(run, is_stopping=self.is_stopping, is_too_late=is_too_late)
         if reason is not None:
@@ -329,7 +328,6 @@ class Runs(Services):
             self._follow_end(job)
 
     def _follow_end(self, job: Job, succeeded: Run | None = None, now: float = 0.0) -> None:
-        """Do what follows an end. `succeeded`: a plain run, not yet reported."""
         if job.sparse is not None:
             if succeeded is not None and job.asked:
                 self.completion.answer_success(succeeded, now)
@@ -344,7 +342,7 @@ class Runs(Services):
             self._when_idle()
 
     def stop(self, *, only_waiting: bool) -> None:
-        """Cancel runs, or only waiting runs. Backlogs do not run."""
+        """Cancel all runs, or only waiting runs. Ticks in the backlog do not run."""
         for job in {run.job: None for run in self.all() if run.job.backlog}:
             self.missed.leave_backlog(job)
         for run in self.oldest_first():

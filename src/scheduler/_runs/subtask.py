@@ -140,7 +140,6 @@ def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
 
 
 def _close_coroutines(value: object) -> None:
-    """Close unbegun coroutines, lest Python complain elsewhere."""
     for thing in _within(value):
         if isinstance(thing, CoroutineType) and getcoroutinestate(thing) == CORO_CREATED:
             thing.close()
