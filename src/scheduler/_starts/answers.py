@@ -12,7 +12,6 @@ from .why_missed import ended_by
 
 
 def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
-    """Remember the caller. A job removed meanwhile has a missed run."""
     asked.due_us = due_us
     job.asked = (*job.asked, asked)
     if job.is_removed:
@@ -21,7 +20,6 @@ def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
 
 
 def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:
-    """Answer that tick's callers, unless it will be tried again."""
     for asked in job.asked:
         if asked.due_us == due_us and isinstance(end, RunEnded) and _has_in_hand(job, due_us):
             asked.last_end = end

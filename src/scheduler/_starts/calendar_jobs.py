@@ -22,7 +22,7 @@ class CalendarJobs:
         in_slices(self._starts.queue, iter(follows), partial(self._replan, jumped=jumped, now=now))
 
     def _replan(self, job: Job, jumped: float, now: float) -> None:
-        """Forward: a start jumped over is due now, as after downtime. Back: see Planner.replanned."""
+        """Plan a start again. Jumped over, it is due now, as after downtime. Back: see Planner.replanned."""
         if job.due_us is None or job.is_removed or job.planner.steady:
             return
         if jumped > 0 or job.is_due_by_hand:

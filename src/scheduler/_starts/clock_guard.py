@@ -1,8 +1,8 @@
-"""ClockGuard: whether stored jobs start here. In a shared store the store's clock decides too. On the loop.
+"""ClockGuard: whether stored jobs start here. On the loop.
 
-A step of our clock is followed only once the store's clock agrees. A tick due meanwhile is left in place, without a
-record: another node starts it after taking its shard, or this node once trusted. So other nodes never read a start that
-is an hour ahead. Ticks of jobs about to move are left too, or those jobs would run all the time.
+In a shared store a step of our clock is followed only once the store's clock agrees. A tick due meanwhile is left in
+place, without a record: another node starts it after taking its shard, or this node once trusted. So other nodes never
+read a start that is an hour ahead. Ticks of jobs about to move are left too, or those jobs would run all the time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class ClockGuard:
         self._starts.timeline.follow_only_confirmed(stepped)
 
     def withhold(self, jobs: Iterable[Job]) -> None:
-        """Leave the ticks of these jobs, and of no others."""
         self._withheld = frozenset(jobs)
         self._go_on()
 

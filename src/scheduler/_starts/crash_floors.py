@@ -50,7 +50,6 @@ class CrashFloors:
         return resting
 
     def settle(self, job: Job) -> None:
-        """Record the ticks lost so far, before the job's schedule changes."""
         floor = job.floor
         if floor is not None:
             self._miss_until_now(job, floor)

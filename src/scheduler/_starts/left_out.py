@@ -25,7 +25,7 @@ class LeftOut:
             job.left_out_us = due_us
 
     def takes(self, job: Job) -> bool:
-        """Return whether the job is paused just when it would start at once. That start is recorded."""
+        """Return whether the job is paused as it would start at once. That start is recorded."""
         pause = job.paused_by or job.held_by
         if pause is not None and not job.is_elsewhere:
             us = self._timeline.us(self._monotonic(), steady=False)
@@ -62,15 +62,16 @@ class LeftOut:
         self._tell(job, first_us, now_us if job.due_us is None else min(now_us, job.due_us - 1), None)
 
     def settle_now(self, job: Job) -> None:
-        """Record starts left out so far: the schedule or next start will change."""
         if job.left_out_us is not None:
             self.settle(job, job.paused_by or job.held_by, self.now_us(job))
 
     def now_us(self, job: Job) -> int:
+        """Return this moment on the base of the job's planner."""
         return self._timeline.us(self._monotonic(), steady=job.planner.steady)
 
     @staticmethod
     def _count(job: Job, first_us: int, now_us: int) -> tuple[int, int, bool]:
+        """Return the last start, how many there are, and whether that is exact."""
         planner, by_hand = job.planner, int(job.is_due_by_hand and first_us == job.dated_us)
         regular_us = planner.back(job.key, first_us) if by_hand else first_us
         if regular_us is None or regular_us > now_us or (by_hand and planner.waits_for_end):

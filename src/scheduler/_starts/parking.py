@@ -20,7 +20,6 @@ class Parking:
         self.park_because(job, f"its schedule failed: {error_text(error)}", error)
 
     def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
-        """Park a job until it is mended. Its runs may end."""
         self._queue.disarm(job)
         self.cancel_retry(job)
         job.due_us = None

@@ -1,7 +1,6 @@
 """Pausing and resuming. On the loop, except `admits`.
 
-A job starts by itself only if neither it, nor one of its tags, nor everything is paused. Its own pause and pauses that
-hold it end separately.
+A job starts by itself only if neither it, nor a tag of it, nor everything is paused. These pauses end separately.
 """
 
 from __future__ import annotations
@@ -92,7 +91,6 @@ class Pausing:
             self._journal.remember_pause(job)
 
     def resume(self, job: Job, *, is_stored: bool = False) -> None:
-        """Resume a job from its next tick on, unless something else holds it."""
         if job.is_removed or (job.paused_by is None and not job.is_parked):
             return
         pause, job.paused_by = job.paused_by, None
@@ -137,7 +135,6 @@ class Pausing:
         self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
 
     def hold(self, pause: Pause, *, is_stored: bool = False) -> None:
-        """Begin this pause. `is_stored`: the store has it already."""
         self.pauses.put(pause)
         self._end_later(pause.scope, pause.until, partial(self.resume_scope, pause.scope))
         logger.info("%s", pause.text)
@@ -167,7 +164,6 @@ class Pausing:
         return False
 
     def reconsider(self, job: Job) -> None:
-        """Hold the job or let it go, after pauses or its tags changed."""
         held_by = self.pauses.covering(job.tags)
         if held_by is job.held_by or job.is_removed:
             return
@@ -219,7 +215,6 @@ class Pausing:
         job.settle_state()
 
     def _come_back(self, job: Job, pause: Pause | None) -> bool:
-        """Plan the next start, unless still paused. Record what `pause`, the last one, left out."""
         job.settle_pause()
         job.settle_state()
         if job.is_paused:

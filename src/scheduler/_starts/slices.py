@@ -14,6 +14,7 @@ from .._plan import AT_ONCE
 T = TypeVar("T")
 
 SLICE: Final = 200
+"""Jobs."""
 
 
 def in_slices(queue: TimerQueue, items: Iterator[T], do: Callable[[T], object]) -> None:

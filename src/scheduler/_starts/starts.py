@@ -151,8 +151,8 @@ class Starts:
     def keep(self, job: Job, at_us: int) -> int:
         """Keep a start that others planned, though the schedule has none then.
 
-        A tick soon after it is taken instead, so that intervals keep their lengths. Return when; both in UTC
-        microseconds. Raises what a user's schedule raises.
+        A tick soon after it is taken instead, so that intervals keep their lengths. Return the start. Instants are in
+        UTC microseconds. Raises what a user's schedule raises.
         """
         planner, shift = job.planner, self.timeline.shift(steady=job.planner.steady)
         due_us = at_us - shift
@@ -185,7 +185,6 @@ class Starts:
         self.plan(job, due_us)
 
     def after_end(self, job: Job) -> None:
-        """Plan the start counted from a run's end, and let a finished job go."""
         if job.is_removed or self.is_stopping:
             if job.is_removed:
                 job.leave()
@@ -210,7 +209,6 @@ class Starts:
         return False
 
     def retire_if_done(self, job: Job) -> None:
-        """Let the job leave if it has no further start and no work."""
         if job.due_us is not None or job.runs or job.backlog or job.again is not None or job.is_removed:
             return
         if job.owed is not None or job.is_paused or job.planner.waits_for_end:
@@ -231,11 +229,9 @@ class Starts:
         if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
-    # -- owed ticks
-    # -------------------------------------------------------------------------------------------------------
+    # -- owed ticks ----------------------------------------------------------------------------------------------------
 
     def try_owed(self, job: Job) -> None:
-        """Start owed ticks once the job's rest is over."""
         if job.owed is not None:
             self.arm_owed(job, self.floors.end(job))
 

@@ -56,7 +56,7 @@ def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
 
 
 def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
-    """Return the first microsecond from `us` without a past, present or future tick, as users see it.
+    """Return the first microsecond from `us` without a tick past, present or future, as users see it.
 
     If a hundred in a row have ticks, return the first that no present run has.
     """

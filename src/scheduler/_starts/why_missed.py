@@ -4,7 +4,7 @@
 - it comes, and its job's runs and ticks leave no room (`no_place`);
 - it waits, and a newer tick replaces it (`waits_for`), or its run is ended (`dropped`, `ended_by`);
 - it has room, but must not begin (`with_room`);
-- its mark cannot be stored: it has a record (HAS_RECORD), or the store cannot take it (NOT_STORED).
+- it has a record already (HAS_RECORD), or the store cannot take its mark (NOT_STORED).
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ def no_place(job: Job) -> MissedReason:
 
 
 def waits_for(run: Attempt) -> MissedReason:
-    """Name what keeps a run from beginning, for the tick missed because of it."""
     if run.started is not None or run.is_marked:  # a marked run is about to start
         return MissedReason.OVERLAP
     return MissedReason.STORE if run.is_held else MissedReason.NO_ROOM
 
 
 def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedReason | None:
-    """Say why a run with room does not begin, or None."""
     if is_stopping:
         return MissedReason.STOPPED
     if not is_too_late:
@@ -45,7 +43,6 @@ def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedRe
 
 
 def dropped(run: Attempt) -> MissedReason | None:
-    """Say why the tick of a run that never began is missed, or None."""
     if run.dropped_for is not None:
         return run.dropped_for
     if run.cause is None or run.cause is Cause.TIMEOUT or run.cause is Cause.LOST:
