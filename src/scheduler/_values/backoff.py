@@ -1,5 +1,3 @@
-"""Waits between attempts after failures. Pure."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -10,6 +8,7 @@ LONGEST: Final = 100 * 365 * 86_400.0
 """Seconds. A later instant cannot be planned or stored."""
 
 _DOUBLINGS: Final = 64
+"""More change nothing: the smallest first delay has passed the longest."""
 
 
 @frozen

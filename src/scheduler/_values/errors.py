@@ -1,5 +1,3 @@
-"""The scheduler's errors."""
-
 from __future__ import annotations
 
 

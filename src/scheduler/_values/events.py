@@ -93,8 +93,7 @@ class RunAbandoned:
 class RunNotLaunched:
     """A tick could not be launched `count` times in a row, for lack of threads or memory.
 
-    Told once, when the run has ended or was given up. Ignore the RunStarted of each try. The tick kept its due time and
-    attempt.
+    Told once, when the run is over. Ignore the RunStarted of each try. The tick kept its due time and attempt.
     """
 
     job_id: str
@@ -170,8 +169,8 @@ class ClockJumped:
 class LoopBlocked:
     """The event loop has not moved for `seconds`. `stack` shows where it is.
 
-    `job_id`: the job whose code, task or callback that is. None: no job's code (as a schedule's), or unknown (as child
-    tasks on uvloop before Python 3.12).
+    `job_id`: the job whose code, task or callback runs. None: no job's code, such as a schedule's, or unknown, as in
+    child tasks on uvloop before Python 3.12.
     """
 
     job_id: str | None
@@ -210,7 +209,7 @@ class AgentJoined:
 
 @frozen
 class AgentLost:
-    """A node shares the store no more. `is_us`: other nodes took this one for dead, and have its jobs.
+    """A node no longer shares the store. `is_us`: other nodes took this one for dead, and have its jobs.
 
     Then its runs of those jobs are cancelled and none starts, until `AgentJoined`.
     """
@@ -236,7 +235,7 @@ class ShardsMoved:
 class SkewTooLarge:
     """This clock is `seconds` ahead of the shared store's (negative: behind), beyond `max_skew`.
 
-    None of its jobs starts here until `SkewEnded`; other nodes get them.
+    No stored job starts here until `SkewEnded`; other nodes get this node's jobs.
     """
 
     at: datetime

@@ -1,5 +1,3 @@
-"""How a tick ended."""
-
 from __future__ import annotations
 
 import enum

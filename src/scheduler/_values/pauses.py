@@ -1,5 +1,3 @@
-"""Which pauses hold: of all jobs, of a tag, of single jobs. Pure."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

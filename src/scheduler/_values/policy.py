@@ -1,5 +1,3 @@
-"""How a job runs. Jobs with the same options share one value."""
-
 from __future__ import annotations
 
 import enum
@@ -61,7 +59,6 @@ class Policy:
     apart: str | None = None
     """The label in which these nodes should differ, if possible. None unless `agents` is a number."""
     is_part: bool = field(init=False, eq=False, repr=False)
-    """The job is a part of the job `place`."""
 
     @is_part.default
     def _is_part(self) -> bool:
@@ -76,7 +73,7 @@ class Policy:
         return is_alone and not self.needs and self.timeout is None
 
     kind: str = field(init=False, eq=False, repr=False)
-    """Lateness is summed by it: a need outside families, else its first family, else "default"."""
+    """The key by which lateness is summed: a need outside families, else its first family, else "default"."""
 
     @kind.default
     def _kind(self) -> str:
@@ -84,7 +81,7 @@ class Policy:
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
 
     def key_of(self, id: str) -> str:
-        """Return the key that places a job in its interval. Parts have the whole's."""
+        """Return the key that places a job in its interval: a part has the whole job's."""
         return self.place if self.is_part and self.place is not None else id
 
 

@@ -57,8 +57,8 @@ def _is_number(value: Any) -> bool:
 class Retry:
     """When to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
 
-    One more failure disables the job. Failures count over all ticks until a success. The next regular start replaces a
-    later retry, unless `past_next_start`. No delay exceeds a hundred years. Make one with `exponential`, `linear`,
+    One more failure disables the job. Failures count over all ticks until a success. A regular start that comes first
+    replaces the retry, unless `past_next_start`. No delay exceeds a hundred years. Use `exponential`, `linear`,
     `constant` or `timescaledb`.
 
     Raises InvalidJob, or ScheduleError for `base` and `cap`.
@@ -178,7 +178,7 @@ class Retry:
         return min(seconds, LONGEST) * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
-        """Whether the `failures`-th failure in a row is one too many."""
+        """Whether no retry is left after the `failures`-th failure in a row."""
         return self.max_retries is not None and failures > self.max_retries
 
     def _jitter(self, random: float) -> float:

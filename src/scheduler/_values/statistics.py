@@ -139,7 +139,7 @@ class Tally:
         return other
 
     def begin(self, started: float, lateness: float, runs: int = 1) -> None:
-        """Count a run: until it ends, as a crash. `runs`: 0 if counted when marked."""
+        """Count a run; until it ends it counts as a crash. `runs`: 0 if counted when marked."""
         self.runs += runs
         self.last_start = started
         self.lateness_sum += lateness
@@ -220,6 +220,7 @@ class Tally:
 
 
 Success = tuple[float, float, float, float]
+"""The arguments of `Tally.succeed`."""
 
 
 def counted(counts: Tally | Success | None) -> Tally:
@@ -236,12 +237,12 @@ def counted(counts: Tally | Success | None) -> Tally:
 class JobStatistics:
     """A job's counts at one moment: runs = successes + failures + crashes + running.
 
-    Timeouts and cancellations are failures, but a cancellation does not count in `consecutive_failures`.
+    Timeouts and cancellations are failures; cancellations do not count in `consecutive_failures`.
     `consecutive_crashes`: how often in a row its process died during a run. `missed_is_exact` False: `missed` is a
     lower bound. Lengths in seconds, instants in UTC seconds since 1970. `total_duration`: of the successes.
 
-    `last_result`: the last result since this scheduler began, as JSON gives it back; None if it exceeds 2,048
-    characters. `last_audit`: when the watchdog last found or restored its next start; None: not yet.
+    `last_result`: the last result since this scheduler began, as JSON gives it back. It is None if JSON cannot hold it
+    in 2,048 characters. `last_audit`: when the watchdog last found or restored its next start; None: not yet.
     """
 
     runs: int
@@ -303,7 +304,7 @@ class DispatchStatistics:
 
 @frozen
 class AgentStatistics:
-    """A node that shares a store, as a Peer of scheduler.stores. `shards`: how many of `SHARDS` it owns."""
+    """A node that shares a store, as a Peer of scheduler.stores. `shards`: how many it owns."""
 
     name: str
     epoch: int
@@ -327,12 +328,12 @@ class FleetStatistics:
 
 @frozen(kw_only=True)
 class Audit:
-    """The findings of one audit, and what it mended. `at` in UTC seconds, `seconds`: how long it took.
+    """The findings of one audit. `at` in UTC seconds; `seconds`: how long it took.
 
     `interval`: seconds to the next; None: a user asked. `has_lock` False: another audit ran, so it did nothing. `jobs`:
-    jobs checked, which start by themselves. `failed`: jobs not mended. `planned`: missing starts. `requeued`: known
-    starts in no queue. `withdrawn`: starts of jobs that must have none. `closed`: records of runs that no process runs.
-    `trouble`: why a part was left out.
+    jobs checked. `failed`: jobs not mended. `planned`: missing starts. `requeued`: known starts in no queue.
+    `withdrawn`: starts of jobs that must have none. `closed`: records of runs that no process runs. `trouble`: why a
+    part was left out.
     """
 
     at: float
@@ -357,8 +358,7 @@ class Audit:
 class WatchdogStatistics:
     """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked.
 
-    `failing`: jobs that the last audit could not mend. `oldest`: the job found in order longest ago, and when, in UTC
-    seconds.
+    `failing`: jobs that the last audit could not mend. `oldest`: the job checked longest ago, and when, in UTC seconds.
     """
 
     interval: float | None

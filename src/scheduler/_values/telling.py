@@ -97,7 +97,6 @@ def cut_within(text: str, most: int) -> str:
 
 
 def _alone(error: BaseException) -> BaseException:
-    """Return the only member of a group, nested too; else the error itself."""
     for _ in range(_MOST_ERRORS):
         if not isinstance(error, BaseExceptionGroup) or len(error.exceptions) != 1:
             break
