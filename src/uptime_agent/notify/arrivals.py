@@ -44,7 +44,7 @@ class Arrivals:
             return False
 
     def is_coming(self, key: str, again: datetime) -> bool:
-        """Whether another node left us a message that is not entered yet: its job starts at `again`."""
+        """Whether another node left us a message that is not entered yet. Then its job starts at `again`."""
         try:
             job = self._scheduler.get(job_id(key))
         except JobNotFound:  # it is settled

@@ -171,7 +171,7 @@ class Outbox:
             self._jobs.start_soon(entry)
 
     def is_coming(self, key: str) -> bool:
-        """Whether another node left us a message that is not here yet: its job starts again."""
+        """Whether another node left us a message that is not here yet. Then its job starts again."""
         return self._arrivals.is_coming(key, instant_of(self._now() + AGAIN))
 
     async def has_begun(self) -> None:
@@ -307,7 +307,7 @@ class Outbox:
             self._jobs.let_go(entry, now if until is None else until)
 
     def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
-        """Tell missed changes. `since`: UTC seconds."""
+        """Tell what an earlier process or a new channel missed. `since`: UTC seconds."""
         for entry in self._entries.open_of(target):
             if incident is None or entry.message.incident != incident.id:
                 self._close(entry, self._now() if since is None else since, None)
@@ -369,7 +369,6 @@ class Outbox:
         self._failing[channel] = error
 
     def _works_again(self, channel: str) -> None:
-        """Send waiting messages at once."""
         self._backlog.taken(channel)
         if self._failing.pop(channel, None) is not None:
             self._start_ready(self._entries.of_channel(channel))

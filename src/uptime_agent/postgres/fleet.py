@@ -78,7 +78,7 @@ class Fleet:
         self._group: TaskGroup | None = None
         self._jobs = Jobs(scheduler, clock, probes, self._lasts)
         self._left: list[Member] = []
-        """Removed, with unreleased connections."""
+        """Removed targets with unreleased connections."""
         self.follow(targets)
         scheduler.register(TASK, self.run)
         scheduler.listen(self._missed, RunMissed)
@@ -138,7 +138,7 @@ class Fleet:
         return changes
 
     async def _begin(self, new: Sequence[tuple[str, str]]) -> None:
-        """Once addresses are known, no first connection exceeds a shared limit."""
+        """Add jobs once addresses are known: no first connection exceeds a shared limit."""
         if len(self.members) > 1:
             with anyio.move_on_after(LOOK_UP_WITHIN):
                 async with anyio.create_task_group() as group:
@@ -246,7 +246,7 @@ class Fleet:
             self._share(member)
 
     def _share(self, member: Member) -> None:
-        """Targets that are one server share one limit. It counts leaving ones, too."""
+        """Give targets that are one server one limit. The server counts leaving targets, too."""
         connections = member.reach.connections
         others = [each for each in (*self.members.values(), *self._left) if each is not member]
         same = [each.reach.connections for each in others if each.is_same_as(member)]

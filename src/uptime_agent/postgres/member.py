@@ -85,7 +85,7 @@ class Member:
     def is_same_as(self, other: Member) -> bool:
         """Whether both lead to one server, by address or identity.
 
-        One notices a restart first: its former key counts, too.
+        One of them notices a restart first: its former key counts until the other has noticed.
         """
         here, there = self.target.server, other.target.server
         if here.port == there.port and (here.host.lower() == there.host.lower() or self.addresses & other.addresses):

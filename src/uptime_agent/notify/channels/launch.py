@@ -1,7 +1,7 @@
 """Run a program under limits, and leave nothing running: `python launch.py PROGRAM ...`.
 
-Uses the standard library alone. Linux gives it orphaned descendants: a new session hides from a signal to the group,
-not from its parent. At the end or at SIGTERM all are killed; elsewhere the group.
+Uses the standard library alone. Linux makes orphaned descendants our children: a new session hides from a signal to the
+group, not from its parent. At the end or at SIGTERM all are killed; elsewhere the group.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> None:
 
 
 def _take_orphans() -> bool:
-    """False: the system cannot."""
+    """Become the parent of orphaned descendants. False: the system cannot."""
     if sys.platform != "linux":
         return False
     try:

@@ -21,7 +21,6 @@ from .threads import in_thread
 SHORTEST_TOKEN: Final = 8
 _SEPARATORS: Final = re.compile(r"[/?@:&=]")
 _LOOKS_DRAWN: Final = re.compile(r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")
-"""Hardly a word."""
 
 MISSING: Final = "the channel kind apprise needs: pip install 'timerqueue[notify]'"
 
@@ -53,9 +52,9 @@ class Apprise:
 
 
 def _tokens(rest: str, shown: str) -> set[str]:
-    """Parts that are masked in `shown`, or look random.
+    """Secret parts of a URL: masked in `shown`, or random in looks.
 
-    Hosts and plain words appear in other alarms.
+    Hosts and plain words are left out, as they appear in other alarms.
     """
     known = set(_SEPARATORS.split(shown.partition("://")[2].casefold()))
     host = rest.partition("?")[0].rpartition("@")[2].partition("/")[0].partition(":")[0]

@@ -16,7 +16,6 @@ from .notification import Notification, example
 
 _NAME: Final = re.compile(r"\{([a-z_]+)\}")
 _STRANGE: Final = re.compile(r"\{\s*([A-Za-z_][^{}\"\s]*)\s*\}")
-"""A name-like text in braces."""
 
 
 @frozen

@@ -19,7 +19,7 @@ from .channel import Undelivered
 T = TypeVar("T")
 
 _busy: Final[set[tuple[str, object]]] = set()
-"""Their last call has not returned."""
+"""Channels whose last call has not returned."""
 
 
 async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:

@@ -1,6 +1,6 @@
 """The cost of queries, by pg_stat_statements. Texts are read separately, and seldom.
 
-Its own version decides: pg_upgrade leaves it. Without texts it reads no file.
+The extension's version decides: pg_upgrade leaves the old one. Without texts it reads no file.
 """
 
 from __future__ import annotations

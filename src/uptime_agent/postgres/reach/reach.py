@@ -143,7 +143,7 @@ class Reach:
             self.connections.sweep()
 
     async def _answer(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
-        """`again` gets requests on a dead idle connection."""
+        """Answer requests. If an idle connection had died, they go in `again`."""
         try:
             await self._answer_all(link, requests, again)
         except (Unreachable, TimeoutError) as exc:

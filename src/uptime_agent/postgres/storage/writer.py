@@ -1,7 +1,8 @@
 """The writer: between probes, which must not wait, and a store, which may be slow or away.
 
-`put` fills a bounded queue from any thread. `turn`, on one thread, writes one large transaction. While the store fails,
-or the spool holds older samples, all goes through the spool, in order. Halving finds an unstorable sample.
+`put` fills a bounded queue from any thread; when full, it takes only records. `turn`, on one thread, writes one large
+transaction. While the store fails, or the spool holds older samples, all goes through the spool, in order. Halving
+finds an unstorable sample, which is left out.
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ _SETTINGS: Final = """
     SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '3s', true),
         set_config('idle_in_transaction_session_timeout', '30s', true)
 """
-"""Per transaction: a pooler may change the session."""
+"""Set in each transaction: behind a pooler the next may be in another session."""
 
 _LASTING: Final = ("0A", "3F", "42", "XX001", "XX002")
-"""Lasting: no such feature, schema, table or right; damage."""
+"""Waiting does not cure these: no such feature, schema, table or right; damage."""
 
 _UNSTORABLE: Final = ("22", "54")
 
@@ -45,7 +45,7 @@ class Silent(psycopg.OperationalError):
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """Gives up on a silent server: no timeout ends a wait for a frozen machine."""
+    """A connection that gives up on a silent server: no timeout ends a wait for a frozen machine."""
 
     silence = 0
     is_unwanted = False

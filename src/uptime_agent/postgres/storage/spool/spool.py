@@ -1,7 +1,7 @@
 """A spool in a folder: segments, appended at one end and replayed from the other.
 
-Each batch is synced: it survives kill -9 and loss of power. A crash before the replay's note repeats a batch, which a
-store takes once. A full spool drops its oldest segment: the newest measurements matter most.
+Each batch is synced: it survives kill -9 and loss of power. A small file notes replayed batches; a crash before that
+repeats one, which a store takes once. A full spool drops its oldest segment: the newest measurements matter most.
 """
 
 from __future__ import annotations
