@@ -19,7 +19,7 @@ Vote = Callable[[str], Awaitable[object]]
 """Checks a target and votes."""
 
 CUT_OFF_AFTER: Final = 5.0
-"""Seconds after the timeouts of all attempts."""
+"""Seconds after all timeouts at which a hanging check is cut off."""
 
 SHORTEST_GRACE: Final = 1.0
 GRACE_OF_CALENDARS: Final = 60.0

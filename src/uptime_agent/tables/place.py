@@ -18,7 +18,7 @@ POLL: Final = 5.0
 class TablesPlace:
     """Where the tables are. `poll`: seconds between readings, besides triggers.
 
-    `folder`, `environment`: for passwords. `copy`: the file of the last valid rows.
+    `folder`, `environment`: for passwords. `copy`: the file of the last valid rows, or None.
     """
 
     server: Server

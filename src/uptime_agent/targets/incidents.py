@@ -47,7 +47,7 @@ class Opened:
 class Closed:
     """An incident has ended, at `ended` (UTC seconds). `error`: remaining trouble.
 
-    `is_gone`: the target is no longer checked.
+    `is_gone`: the target is no longer checked, and may still be down.
     """
 
     incident: Incident
@@ -66,7 +66,7 @@ def incident_after(
     error: str | None,
     is_excused: bool = False,
 ) -> Incident | None:
-    """The incident after a final result. `is_excused`: none begins."""
+    """The incident after a final result. `is_excused`: none begins, an open incident continues."""
     if state.status is Standing.UP:
         return None
     if incident is not None:

@@ -60,7 +60,7 @@ class LeftOut:
 
 @frozen
 class LeftOutBefore:
-    """Checks were due while no agent ran."""
+    """Checks were due while no agent ran. Not `is_exact`: at least these."""
 
     checks: int
     targets: int

@@ -159,11 +159,11 @@ class TargetStatus:
     """A target over time. Instants in UTC seconds; `status` is None until the first verdict.
 
     `missed`, `lateness_max`: of this process. `below`: counts targets that an incident covers. `is_excused`: a parent
-    is the cause. `grace`: seconds that a check may be late. `retry_interval`: seconds between attempts; 0: all in one
-    run. `failing_interval`: seconds between checks while not well; None: as scheduled. `tried`: attempts since the last
-    final one. `need`: addresses that must be up; None: all. `quorum`: how nodes decide; None: one node does.
-    `patience`: seconds after the due instant until all have voted. `waits`: for parents with votes. `holds`: seconds
-    for which a check is valid.
+    is the cause. `is_verified`: False if its certificate is ignored. `marks`: None if it is in no group. `grace`:
+    seconds that a check may be late. `retry_interval`: seconds between attempts; 0: all in one run. `failing_interval`:
+    seconds between checks while not well; None: as scheduled. `tried`: attempts since the last final one. `need`:
+    addresses that must be up; None: all. `quorum`: how nodes decide; None: one node does. `patience`: seconds after the
+    due instant until all have voted. `waits`: for parents with votes. `holds`: seconds for which a check is valid.
     """
 
     name: str

@@ -45,7 +45,7 @@ async def _see(_name: str) -> None: ...
 
 
 class CheckTask:
-    """Checks a target by name. `recall`: awaited first, for its past.
+    """Checks a target by name. `recall`: awaited first, for its past. `gate`: None if we are online.
 
     `look`: awaited before `cause` and `asks`, if the target is down. `maintenance`: a check that ends in a window is
     not counted either. `poll`: None without other nodes.

@@ -15,7 +15,7 @@ WINDOWS: Final = {"1 h": 3_600.0, "24 h": 86_400.0, "7 d": 604_800.0, "30 d": 2_
 
 @frozen
 class Uptime:
-    """Shares from 0 to 1: `up` of the known time, `known` of the window."""
+    """Shares from 0 to 1: `up` of the known time, None without any; `known` of the window."""
 
     up: float | None
     known: float

@@ -1,6 +1,7 @@
 """One HTTP request and its answer, within bounds.
 
-A body is read to its end: closing over unread bytes might lose the answer. With 100-continue, it is refused unsent.
+A body is read to its end: closing over unread bytes might lose the answer. With 100-continue, long bodies are refused
+unsent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An HTTP server with one request per connection. Errors end only theirs."""
+"""An HTTP server with one request per connection. An error ends only its own connection."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def listen(host: str, port: int, what: str = "requests") -> socket.socket:
 class Server:
     """A server on one port. `answer` may raise any error.
 
-    `say` hears when requests may be lost. `what`, `port`: words.
+    `say` hears when requests may be lost. `what`, `port`: words for messages.
     """
 
     def __init__(
