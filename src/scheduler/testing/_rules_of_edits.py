@@ -1,5 +1,3 @@
-"""Rules of edits: what a store tells of rows written by others, and what a scheduler makes of it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -19,8 +17,6 @@ PAUSE = StoredPause(EVERYTHING, "holidays", due_at(0), due_at(100))
 
 
 class EditFixtures(StoreFixtures):
-    """A store, and another program that writes into it."""
-
     @pytest.fixture
     def edit(self) -> Edit:
         """A callable that takes jobs and pauses by id and scope, and puts or removes (None) each."""
@@ -29,10 +25,7 @@ class EditFixtures(StoreFixtures):
 
 
 class RulesOfEdits(EditFixtures):
-    """Changes made by others, all through `edit`."""
-
     def test_what_others_have_put_is_told_once(self, store: Store, edit: Edit) -> None:
-        """Each changed row is returned once, as it is now; unchanged rows are not returned."""
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))
         jobs_of(store)
         edit({"a": job(name="edited"), "c": job("c")}, {EVERYTHING: PAUSE})
@@ -42,7 +35,7 @@ class RulesOfEdits(EditFixtures):
         assert pauses_of(store) == {EVERYTHING: PAUSE}
 
     def test_what_others_have_removed_is_told_once(self, store: Store, edit: Edit) -> None:
-        """A removed row is returned once, as None. Its state is gone too."""
+        """As None. Its state is gone too."""
         store.commit(Batch(jobs={"a": job()}, states={"a": StoredState("a", runs=1)}, pauses={EVERYTHING: PAUSE}))
         jobs_of(store)
         edit({"a": None}, {EVERYTHING: None})
@@ -52,7 +45,6 @@ class RulesOfEdits(EditFixtures):
         assert jobs_of(store) == {"a": (job(), None)}
 
     def test_several_changes_of_one_job_are_told_as_one(self, store: Store, edit: Edit) -> None:
-        """The last change counts."""
         jobs_of(store)
         edit({"a": job(name="first"), "b": job("b")}, {})
         edit({"a": job(name="second"), "b": None}, {})
@@ -61,13 +53,12 @@ class RulesOfEdits(EditFixtures):
         assert told.get("b") is None
 
     def test_what_was_changed_before_it_was_loaded_is_not_told(self, store: Store, edit: Edit) -> None:
-        """The edit was part of what was loaded."""
         edit({"a": job()}, {})
         assert jobs_of(store) == {"a": (job(), None)}
         assert not store.changes()
 
     def test_what_is_changed_while_it_is_loaded_is_not_lost(self, store: Store, edit: Edit) -> None:
-        """The edit comes with a later list of `load`, or as a change."""
+        """The edit comes in a later list of `load`, or as a change."""
         ids = [f"{number:04}" for number in range(2_500)]
         store.commit(Batch(jobs={job_id: job(job_id) for job_id in ids}))
         lists = store.load()
@@ -79,14 +70,13 @@ class RulesOfEdits(EditFixtures):
         assert {job_id: loaded[job_id] for job_id in edited} == edited
 
     def test_a_job_that_others_replace_keeps_its_state(self, store: Store, edit: Edit) -> None:
-        """Only the scheduler writes states."""
         state = StoredState("a", runs=3)
         store.commit(Batch(jobs={"a": job()}, states={"a": state}))
         edit({"a": job(schedule="@every 5m")}, {})
         assert jobs_of(store) == {"a": (job(schedule="@every 5m"), state)}
 
     def test_what_others_have_written_stays_when_the_job_is_paused(self, store: Store, edit: Edit) -> None:
-        """Both the edit and the pause are returned; a row removed by others does not come back."""
+        """A row removed by others does not come back."""
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))
         jobs_of(store)
         edit({"a": job(schedule="@every 5m"), "b": None}, {})
@@ -95,7 +85,6 @@ class RulesOfEdits(EditFixtures):
         assert jobs_of(store) == {"a": (job(schedule="@every 5m", paused="resting"), None)}
 
     def test_a_job_to_which_others_give_another_schedule_is_not_finished(self, store: Store, edit: Edit) -> None:
-        """Its new row is returned. An unchanged row is removed, and is not returned."""
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))
         jobs_of(store)
         edit({"a": job(schedule="@every 5m")}, {})
@@ -104,7 +93,6 @@ class RulesOfEdits(EditFixtures):
         assert jobs_of(store) == {"a": (job(schedule="@every 5m"), None)}
 
     def test_what_others_change_is_told_beside_what_is_written_here(self, store: Store, edit: Edit) -> None:
-        """Only edits by others are returned."""
         jobs_of(store)
         store.commit(Batch(jobs={"mine": job("mine")}))
         edit({"theirs": job("theirs")}, {})
@@ -114,10 +102,7 @@ class RulesOfEdits(EditFixtures):
 
 @pytest.mark.anyio
 class RulesOfEditsOfAScheduler(EditFixtures):
-    """A scheduler follows rows that others write while it runs."""
-
     async def test_a_row_becomes_a_job_that_runs(self, make_store: MakeStore, edit: Edit) -> None:
-        """The job is as if it had been added, and is there after a restart."""
         async with Life(make_store()) as first:
             edit({"a": job(task="greet", args='["you"]')}, {})
             await first.wait_until(lambda: any(isinstance(event, JobAdded) for event in first.events))
@@ -126,7 +111,6 @@ class RulesOfEditsOfAScheduler(EditFixtures):
             assert second.get("a").statistics().successes == 1
 
     async def test_a_changed_row_changes_its_job(self, make_store: MakeStore, edit: Edit) -> None:
-        """The job gets the new schedule, arguments, name and pause; its counts stay."""
         async with Life(make_store()) as life:
             handle = life.add("greet", "@every 100d", id="a")
             await life.run_now(handle)
@@ -139,7 +123,6 @@ class RulesOfEditsOfAScheduler(EditFixtures):
             assert handle.statistics().successes == 1
 
     async def test_a_removed_row_removes_its_job(self, make_store: MakeStore, edit: Edit) -> None:
-        """The job goes as if `remove` had been called."""
         async with Life(make_store()) as life:
             life.add("greet", "@every 100d", id="a")
             await life.flush()
@@ -147,7 +130,6 @@ class RulesOfEditsOfAScheduler(EditFixtures):
             await life.wait_until(lambda: life.jobs() == [])
 
     async def test_a_pause_holds_jobs_until_it_is_removed(self, make_store: MakeStore, edit: Edit) -> None:
-        """A pause of all jobs."""
         async with Life(make_store()) as life:
             handle = life.add("greet", "@every 100d", id="a")
             await life.flush()
@@ -160,7 +142,7 @@ class RulesOfEditsOfAScheduler(EditFixtures):
     async def test_a_row_that_cannot_be_read_is_parked_until_it_is_put_right(
         self, make_store: MakeStore, edit: Edit
     ) -> None:
-        """The job's error says why, and other jobs are not affected."""
+        """The job's error says why; other jobs are not affected."""
         async with Life(make_store()) as life:
             good = life.add("greet", "@every 100d", id="good")
             await life.flush()

@@ -1,5 +1,3 @@
-"""Rules of history: how records are read, and when they are pruned."""
-
 from __future__ import annotations
 
 from hashlib import sha256
@@ -15,15 +13,13 @@ NO_BOUND = Retention(per_job=None, age=None, total_bytes=None)
 
 
 def ends(job_id: str, *seconds: int, trace: str | None = None) -> list[StoredTick]:
-    """Return ended ticks of a job, one for each of these seconds."""
+    """One ended tick per second given."""
     return [end(mark(job_id, second, fence=1), Outcome.FAILED, trace=trace) for second in seconds]
 
 
 class RulesOfHistory(StoreFixtures):
-    """Which records are read, and in which order."""
-
     def test_the_latest_come_first(self, store: Store) -> None:
-        """The order is by due instant, not by writing; running and missed ticks are included."""
+        """By due instant, running and missed ticks included."""
         done = ends("a", 3, 1, 5)
         store.commit(Batch(ended=done, missed=[missed("a", 4)], marks=[mark("b", 6, fence=2)]))
         assert [(tick.job_id, tick.due_us) for tick in store.history()] == [
@@ -35,13 +31,11 @@ class RulesOfHistory(StoreFixtures):
         ]
 
     def test_of_one_job(self, store: Store) -> None:
-        """Records of other jobs are not returned; an unknown job has none."""
         store.commit(Batch(ended=[*ends("a", 1, 2), *ends("b", 1, 3)]))
         assert store.history("b") == ends("b", 3, 1)
         assert store.history("c") == []
 
     def test_at_most_so_many(self, store: Store) -> None:
-        """The latest are returned; a hundred by default."""
         store.commit(Batch(ended=ends("a", *range(150))))
         assert store.history("a", limit=2) == store.history(limit=2) == ends("a", 149, 148)
         assert store.history("a") == store.history() == ends("a", *range(149, 49, -1))
@@ -49,7 +43,7 @@ class RulesOfHistory(StoreFixtures):
 
     @pytest.mark.parametrize("job_id", ["a", None])
     def test_those_due_before_an_instant(self, store: Store, job_id: str | None) -> None:
-        """Ticks due at that instant are not returned, so a page's last instant leads to the next page."""
+        """A page's last instant leads to the next page."""
         store.commit(Batch(ended=ends("a", *range(5))))
         page = store.history(job_id, limit=2)
         assert page == ends("a", 4, 3)
@@ -60,16 +54,12 @@ class RulesOfHistory(StoreFixtures):
 
 
 class RulesOfPruning(StoreFixtures):
-    """Records over the bounds are deleted."""
-
     def test_without_bounds_nothing_is_forgotten(self, store: Store) -> None:
-        """Records stay, however old."""
         store.commit(Batch(ended=ends("a", *range(10))))
         assert store.prune(NO_BOUND, due_at(10**9)) == 0
         assert history_of(store) == ends("a", *range(10))
 
     def test_by_count(self, store: Store) -> None:
-        """The latest of each job stay."""
         store.commit(Batch(ended=[*ends("a", 5, 1, 4, 2, 3), *ends("b", 1, 2), *ends("c", 9)]))
         retention = Retention(per_job=2, age=None, total_bytes=None)
         assert sum(prune_all(store, retention, due_at(10))) == len((1, 2, 3))
@@ -78,14 +68,13 @@ class RulesOfPruning(StoreFixtures):
         assert store.history("c") == ends("c", 9)
 
     def test_by_age(self, store: Store) -> None:
-        """Records of all jobs go whose end is further back than the age, missed ticks included."""
         store.commit(Batch(ended=[*ends("a", 1, 2, 3), *ends("b", 2, 10)], missed=[missed("c", 1), missed("c", 9)]))
         retention = Retention(per_job=None, age=6.0, total_bytes=None)
         assert sum(prune_all(store, retention, due_at(9))) == len(("a1", "a2", "b2", "c1"))
         assert history_of(store) == [*ends("a", 3), missed("c", 9), *ends("b", 10)]
 
     def test_age_begins_at_the_end_and_without_one_at_the_due_instant(self, store: Store) -> None:
-        """A run that took a day is as old as its end; a missed tick may have no end."""
+        """A missed tick may have no end."""
         long = ends("a", 0)[0]._replace(ended_us=due_at(100))
         store.commit(Batch(ended=[long, *ends("a", 1)], missed=[missed("b", 2)._replace(ended_us=None)]))
         assert sum(prune_all(store, Retention(per_job=None, age=50.0, total_bytes=None), due_at(120))) == len(
@@ -94,7 +83,6 @@ class RulesOfPruning(StoreFixtures):
         assert history_of(store) == [long]
 
     def test_by_bytes(self, store: Store) -> None:
-        """The latest records of all jobs stay that fit in, roughly."""
         texts = ["".join(sha256(f"{tick} {part}".encode()).hexdigest() for part in range(200)) for tick in range(100)]
         total = sum(map(len, texts))
         for number, text in enumerate(texts):
@@ -106,7 +94,7 @@ class RulesOfPruning(StoreFixtures):
         assert 0 < sum(len(tick.trace or "") for tick in left) < total
 
     def test_running_ticks_stay(self, store: Store) -> None:
-        """Running ticks are no history yet: they stay, however old, and count for no bound."""
+        """They count for no bound."""
         running = [mark("a", second, fence=second) for second in range(5)]
         store.commit(Batch(marks=running, ended=ends("a", 5, 6)))
         prune_all(store, Retention(per_job=1, age=None, total_bytes=None), due_at(7))
@@ -115,7 +103,7 @@ class RulesOfPruning(StoreFixtures):
         assert history_of(store) == running
 
     def test_what_is_owed_stays(self, store: Store) -> None:
-        """An owed tick stays until it is tried again, however old: no other row knows of it."""
+        """No other row knows of it."""
         owed = [tick._replace(owed=True) for tick in ends("a", *range(5))]
         store.commit(Batch(ended=[*owed, *ends("a", 5, 6)]))
         prune_all(store, Retention(per_job=1, age=None, total_bytes=None), due_at(7))
@@ -124,7 +112,7 @@ class RulesOfPruning(StoreFixtures):
         assert history_of(store) == owed
 
     def test_some_of_it_at_a_time(self, store: Store) -> None:
-        """One call deletes few enough that others need not wait; after several calls the answer is 0."""
+        """One call is short; the last answers 0."""
         for part in range(3):
             store.commit(Batch(ended=ends("a", *range(part * 10_000, part * 10_000 + 10_000))))
         retention = Retention(per_job=10, age=None, total_bytes=None)
@@ -134,7 +122,6 @@ class RulesOfPruning(StoreFixtures):
         assert store.history("a", limit=MANY) == ends("a", *range(29_999, 29_989, -1))
 
     def test_a_tick_whose_record_was_pruned_may_be_marked_and_may_end(self, store: Store) -> None:
-        """The store no longer knows that there was a record."""
         store.commit(Batch(ended=ends("a", 1, 2)))
         prune_all(store, Retention(age=1.0), due_at(10))
         assert history_of(store) == []

@@ -1,5 +1,3 @@
-"""Rules of commits: what a commit does to jobs, their states and pauses, and how they are read."""
-
 from __future__ import annotations
 
 import pytest
@@ -74,10 +72,7 @@ LARGEST_LIST = 2_000
 
 
 class RulesOfJobs(StoreFixtures):
-    """Jobs and their states."""
-
     def test_a_job_comes_back_as_it_was_put(self, make_store: MakeStore, store: Store) -> None:
-        """Each field is the same, JSON to the letter. Also after a restart."""
         plain = job("plain")
         store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB, "plain": plain}))
         assert jobs_of(store) == {FULL_JOB.id: (FULL_JOB, None), "plain": (plain, None)}
@@ -88,7 +83,6 @@ class RulesOfJobs(StoreFixtures):
         reopened.close()
 
     def test_a_state_comes_back_as_it_was_put(self, store: Store) -> None:
-        """Each field has its type, and floats are the same to the last bit."""
         plain = StoredState("plain")
         states = {FULL_JOB.id: FULL_STATE, "plain": plain}
         store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB, "plain": job("plain")}, states=states))
@@ -107,13 +101,11 @@ class RulesOfJobs(StoreFixtures):
         assert {job_id: row[1] for job_id, row in jobs_of(store).items()} == states
 
     def test_a_job_is_replaced_as_a_whole_and_keeps_its_state(self, store: Store) -> None:
-        """No field of the old row is left over."""
         store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
         store.commit(Batch(jobs={FULL_JOB.id: job(FULL_JOB.id)}))
         assert jobs_of(store) == {FULL_JOB.id: (job(FULL_JOB.id), FULL_STATE)}
 
     def test_a_pause_of_a_job_changes_its_two_columns_alone(self, store: Store) -> None:
-        """The rest of the row stays as it is at that time; a resume works in the same way."""
         store.commit(Batch(jobs={"a": job("a", paused="before"), FULL_JOB.id: FULL_JOB}))
         store.commit(Batch(paused={"a": JobPause(), FULL_JOB.id: JobPause("a week's\nrest", due_at(7))}))
         later = FULL_JOB._replace(paused="a week's\nrest", paused_until_us=due_at(7))
@@ -121,14 +113,13 @@ class RulesOfJobs(StoreFixtures):
         assert not store.changes()
 
     def test_a_pause_of_a_job_that_is_gone_brings_it_not_back(self, store: Store) -> None:
-        """The job may have been removed before, or by the same batch. A job put by the same batch is paused."""
+        """It was removed before, or in this batch. A job put in this batch is paused."""
         store.commit(Batch(jobs={"a": job("a")}))
         pause = JobPause("a reason")
         store.commit(Batch(jobs={"a": None, "b": job("b")}, paused=dict.fromkeys(["a", "b", "c"], pause)))
         assert jobs_of(store) == {"b": (job("b", paused="a reason"), None)}
 
     def test_a_job_that_is_finished_goes_with_its_state_if_it_has_still_that_schedule(self, store: Store) -> None:
-        """A job with another schedule since stays; nothing is done for a job that is gone."""
         states = {job_id: StoredState(job_id, runs=1) for job_id in ("a", "b")}
         store.commit(Batch(jobs={"a": job("a"), "b": job("b", schedule="@every 5m")}, states=states))
         over = {job_id: job().schedule for job_id in ("a", "b", "c")}
@@ -137,13 +128,11 @@ class RulesOfJobs(StoreFixtures):
         assert not store.changes()
 
     def test_a_state_is_replaced_as_a_whole(self, store: Store) -> None:
-        """Fields that are None again are None."""
         store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
         store.commit(Batch(states={FULL_JOB.id: StoredState(FULL_JOB.id)}))
         assert jobs_of(store) == {FULL_JOB.id: (FULL_JOB, StoredState(FULL_JOB.id))}
 
     def test_a_removed_job_takes_its_state_with_it_and_leaves_its_ticks(self, store: Store) -> None:
-        """A job that is added again under its id has a new state, and its old history."""
         done = end(mark(fence=1))
         running = mark(seconds=60, fence=2)
         store.commit(Batch(jobs={"a": job()}, states={"a": StoredState("a", runs=3)}, ended=[done], marks=[running]))
@@ -155,25 +144,23 @@ class RulesOfJobs(StoreFixtures):
         assert jobs_of(store) == {"a": (job(), None)}
 
     def test_removing_what_is_not_there_does_nothing(self, store: Store) -> None:
-        """Another program may have removed it."""
         assert store.commit(Batch(jobs={"a": None}, pauses={EVERYTHING: None})) == Receipt()
         assert jobs_of(store) == {}
 
     def test_a_state_of_no_job_is_not_kept(self, store: Store) -> None:
-        """The job was removed while its run ended: in an earlier batch, or in this one."""
+        """The job was removed while its run ended."""
         store.commit(Batch(jobs={"b": job("b")}, states={"a": StoredState("a", runs=1)}))
         store.commit(Batch(jobs={"b": None}, states={"b": StoredState("b", runs=1)}))
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))
         assert jobs_of(store) == {"a": (job(), None), "b": (job("b"), None)}
 
     def test_a_job_and_its_state_may_come_in_one_batch(self, store: Store) -> None:
-        """Jobs are put before states."""
         state = StoredState("a", next_us=START_US)
         store.commit(Batch(states={"a": state}, jobs={"a": job()}))
         assert jobs_of(store) == {"a": (job(), state)}
 
     def test_ids_that_look_alike_are_different_jobs(self, store: Store) -> None:
-        """Case, blanks and accents count, and no character has a special meaning."""
+        """Case, blanks and accents count."""
         states = {job_id: StoredState(job_id, runs=number) for number, job_id in enumerate(SIMILAR_IDS)}
         marks = [mark(job_id, fence=number) for number, job_id in enumerate(SIMILAR_IDS)]
         store.commit(Batch(jobs={job_id: job(job_id) for job_id in SIMILAR_IDS}, states=states, marks=marks))
@@ -183,20 +170,18 @@ class RulesOfJobs(StoreFixtures):
         assert set(jobs_of(store)) == set(SIMILAR_IDS) - {"A"}
 
     def test_an_empty_text_is_one(self, store: Store) -> None:
-        """An empty text is not None."""
         empty = job("a", args="", kwargs="", options="", tags="", paused="")
         state = StoredState("a", last_error="")
         store.commit(Batch(jobs={"a": empty}, states={"a": state}))
         assert jobs_of(store) == {"a": (empty, state)}
 
     def test_long_texts_are_kept(self, store: Store) -> None:
-        """A megabyte of arguments, and an id of 500 characters."""
         long = job("\u00fc" * 500, kwargs='{"text": "' + "x\u00fc" * 500_000 + '"}')
         store.commit(Batch(jobs={long.id: long}))
         assert jobs_of(store) == {long.id: (long, None)}
 
     def test_jobs_come_in_lists_the_soonest_first_and_those_without_a_state_last(self, store: Store) -> None:
-        """The first of many jobs can start while others are read. A list has about a thousand jobs at most."""
+        """A list has about a thousand jobs at most."""
         ids = [f"{number * 7919 % 2_500:04}" for number in range(2_500)]
         bare = set(ids[:10])
         states = {job_id: StoredState(job_id, next_us=due_at(-int(job_id))) for job_id in ids if job_id not in bare}
@@ -209,7 +194,6 @@ class RulesOfJobs(StoreFixtures):
         assert {row[0].id for row in rows[-10:] if row[1] is None} == bare
 
     def test_all_can_be_read_again(self, store: Store) -> None:
-        """Reading removes nothing, and may be left in the middle."""
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))
         next(store.load())
         assert jobs_of(store) == jobs_of(store) == {"a": (job(), None), "b": (job("b"), None)}
@@ -218,10 +202,7 @@ class RulesOfJobs(StoreFixtures):
 
 
 class RulesOfPauses(StoreFixtures):
-    """Pauses of scopes."""
-
     def test_a_pause_comes_back_as_it_was_put(self, make_store: MakeStore, store: Store) -> None:
-        """Pauses of all jobs and of a tag, with and without an end. Also after a restart."""
         everything = StoredPause(EVERYTHING, "", due_at(0))
         store.commit(Batch(pauses={EVERYTHING: everything, MIDNIGHT.scope: MIDNIGHT}))
         assert pauses_of(store) == {EVERYTHING: everything, MIDNIGHT.scope: MIDNIGHT}
@@ -233,7 +214,6 @@ class RulesOfPauses(StoreFixtures):
 
     @pytest.mark.parametrize("later", [None, MIDNIGHT._replace(reason="another", until_us=None)])
     def test_a_pause_is_replaced_or_removed(self, store: Store, later: StoredPause | None) -> None:
-        """The whole pause is replaced; other pauses stay."""
         other = StoredPause("tag:night shift", "in small letters", due_at(2))
         store.commit(Batch(pauses={MIDNIGHT.scope: MIDNIGHT, other.scope: other}))
         store.commit(Batch(pauses={MIDNIGHT.scope: later}))
@@ -242,10 +222,7 @@ class RulesOfPauses(StoreFixtures):
 
 
 class RulesOfChanges(StoreFixtures):
-    """Changes by others, while there are none."""
-
     def test_nothing_has_changed_at_first(self, make_store: MakeStore, store: Store) -> None:
-        """Rows that were there at `open`, or at `load`, are no changes."""
         store.commit(Batch(jobs={"a": job()}, pauses={MIDNIGHT.scope: MIDNIGHT}))
         store.close()
         reopened = make_store()
@@ -256,7 +233,6 @@ class RulesOfChanges(StoreFixtures):
         reopened.close()
 
     def test_what_was_written_through_this_store_is_no_change(self, store: Store) -> None:
-        """The store's own writes are no changes: put, replaced or removed."""
         jobs_of(store)
         for batch in (
             Batch(jobs={"a": job(), "b": job("b")}, states={"a": StoredState("a")}, pauses={MIDNIGHT.scope: MIDNIGHT}),

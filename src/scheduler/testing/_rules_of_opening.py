@@ -1,5 +1,3 @@
-"""Rules of opening: what open, close and a second node mean."""
-
 from __future__ import annotations
 
 import threading
@@ -12,8 +10,6 @@ from ._store_rows import START_US, MakeStore, end, everything_in, job, jobs_of, 
 
 
 class RulesOfOpening(StoreFixtures):
-    """Open, close, and open again."""
-
     def test_an_epoch_is_larger_with_each_opening(self, make_store: MakeStore) -> None:
         """It rises by one, so an older copy is recognised."""
         epochs = []
@@ -25,7 +21,6 @@ class RulesOfOpening(StoreFixtures):
         assert epochs == [first, first + 1, first + 2]
 
     def test_the_instance_stays_what_it_is(self, make_store: MakeStore) -> None:
-        """The instance belongs to the data."""
         instances = set()
         for _ in range(3):
             store = make_store()
@@ -35,7 +30,6 @@ class RulesOfOpening(StoreFixtures):
         assert all(instances)
 
     def test_a_store_that_was_closed_can_be_opened_again(self, make_store: MakeStore) -> None:
-        """One store object may serve one scheduler after another."""
         store = make_store()
         first = store.open(START_US, no_hint)
         store.commit(Batch(jobs={"a": job()}))
@@ -46,7 +40,6 @@ class RulesOfOpening(StoreFixtures):
         store.close()
 
     def test_closing_twice_is_harmless(self, make_store: MakeStore) -> None:
-        """So is closing a store that was never open."""
         store = make_store()
         store.close()
         store.open(START_US, no_hint)
@@ -58,12 +51,11 @@ class RulesOfOpening(StoreFixtures):
         assert make_store().is_immediate in {True, False}
 
     def test_an_empty_store_holds_nothing(self, store: Store) -> None:
-        """Reading it raises no error."""
         assert everything_in(store) == ({}, {}, [], [], [])
         assert list(store.load()) == []
 
     def test_of_two_that_have_it_open_one_can_commit(self, make_store: MakeStore) -> None:
-        """Either the second cannot open it, or the first learns at its next commit, which changes nothing."""
+        """The second cannot open it, or the first learns at its next commit, which changes nothing."""
         first, second = make_store(), make_store()
         first.open(START_US, no_hint)
         try:
@@ -81,7 +73,7 @@ class RulesOfOpening(StoreFixtures):
             second.close()
 
     def test_what_was_committed_is_there_without_a_close(self, make_store: MakeStore) -> None:
-        """A dying process closes nothing. The ticks that it had marked are found RUNNING."""
+        """A dead process's marked ticks are found RUNNING."""
         dead = make_store()
         dead.open(START_US, no_hint)
         dead.commit(Batch(jobs={"a": job()}, marks=[mark(fence=1)]))
@@ -97,7 +89,7 @@ class RulesOfOpening(StoreFixtures):
         dead.close()
 
     def test_history_may_be_read_from_another_thread_at_any_time(self, store: Store) -> None:
-        """The reader sees each commit as a whole: both ticks of a batch, or none."""
+        """The reader sees each commit as a whole."""
         lengths: list[int] = []
         troubles: list[BaseException] = []
         is_over, has_read = threading.Event(), threading.Event()

@@ -1,6 +1,6 @@
-"""Rules of lives: what a scheduler finds again in a store, one life after another, in real milliseconds.
+"""Rules of a scheduler's lives on one store, in real milliseconds.
 
-Intervals last a hundred days, so that the only starts are those of the test.
+Intervals last a hundred days, so that only the test starts jobs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ._store_rows import START_US, MakeStore, jobs_of, no_hint
 from .flaky import FlakyStore
 
 LONGEST_WAIT: Final = 20.0
-"""Seconds after which an expected event will not come."""
+"""Seconds to wait for an expected event."""
 
 LOOK_EVERY: Final = 0.05
-"""Seconds between two looks for changes by others, where there are no hints."""
+"""Seconds between looks for changes by others."""
 
 FOR_EVER: Final = range(1, 10**9)
 
@@ -35,28 +35,25 @@ CRASH_FLOOR: Final = timedelta(minutes=5)
 
 
 def now() -> datetime:
-    """Return the time of the schedulers' clock."""
     return datetime.fromtimestamp(SystemClock().wall(), UTC)
 
 
 async def greet(name: str = "world", *, times: int = 1) -> str:
-    """A task that succeeds."""
     return " ".join(["hello", *[name] * times])
 
 
 async def fail() -> None:
-    """A task that fails."""
     msg = "no luck"
     raise ValueError(msg)
 
 
 def kept(job: Job) -> dict[str, Any]:
-    """Return the statistics that a store keeps: the last result is only in memory."""
+    """Return the statistics that a store keeps: not the last result."""
     return asdict(evolve(job.statistics(), last_result=None), recurse=False)
 
 
 def counts(job: Job) -> dict[str, Any]:
-    """Return the statistics for comparison: a store keeps instants to the microsecond."""
+    """Round instants to the microsecond, as a store does."""
     return {
         field: pytest.approx(value, rel=0, abs=2e-6) if isinstance(value, float) else value
         for field, value in kept(job).items()
@@ -64,7 +61,7 @@ def counts(job: Job) -> dict[str, Any]:
 
 
 class Life(Scheduler):
-    """One life of a scheduler, with two tasks, whose events a test can wait for."""
+    """One life of a scheduler with two tasks."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store=store, crash_floor=CRASH_FLOOR, poll=LOOK_EVERY)
@@ -80,20 +77,18 @@ class Life(Scheduler):
         self._news = anyio.Event()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Return when the condition holds, which is checked at each event."""
+        """Check the condition at each event."""
         with anyio.fail_after(LONGEST_WAIT):
             while not condition():
                 await self._news.wait()
 
     async def wait_for(self, kind: type[RunEnded | RunMissed], job_id: str, count: int = 1) -> None:
-        """Return after `count` events of that kind and job."""
         await self.wait_until(lambda: self._count(kind, job_id) >= count)
 
     def _count(self, kind: type[RunEnded | RunMissed], job_id: str) -> int:
         return sum(isinstance(event, kind) and event.job_id == job_id for event in self.events)
 
     async def run_now(self, job: Job) -> None:
-        """Return when the job has run once more."""
         before = self._count(RunEnded, job.id)
         job.run_now()
         await self.wait_for(RunEnded, job.id, before + 1)
@@ -101,10 +96,7 @@ class Life(Scheduler):
 
 @pytest.mark.anyio
 class RulesOfSchedulers(StoreFixtures):
-    """A scheduler, its end, and the next one on the same store."""
-
     async def test_jobs_are_back_after_a_restart(self, make_store: MakeStore) -> None:
-        """Arguments, tags and names too, of jobs added before it ran, while it ran, and by the hundred."""
         first = Life(make_store())
         early = first.add(
             "greet", "@every 100d", id="early", args=["you"], kwargs={"times": 2}, tags=["b", "a"], name="A \u00fc"
@@ -129,7 +121,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert [event.results for event in second.events if isinstance(event, RunEnded)] == [("hello you you",)]
 
     async def test_a_removed_job_stays_removed_and_its_history_is_kept(self, make_store: MakeStore) -> None:
-        """A restart does not bring it back."""
         async with Life(make_store()) as first:
             job = first.add("greet", "@every 100d", id="a")
             await first.run_now(job)
@@ -139,7 +130,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert [record.outcome for record in await second.history("a")] == [Outcome.SUCCEEDED]
 
     async def test_a_changed_job_is_back_as_it_was_changed(self, make_store: MakeStore) -> None:
-        """The job is as changed, not as added."""
         async with Life(make_store()) as first:
             first.add("greet", "@every 100d", id="a").update(schedule="@every 200d", kwargs={"times": 3})
         async with Life(make_store()) as second:
@@ -147,7 +137,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert (str(job.schedule), dict(job.kwargs)) == ("@every 200d", {"times": 3})
 
     async def test_a_job_that_is_not_durable_is_not_stored(self, make_store: MakeStore) -> None:
-        """The job runs like others, and ends with its scheduler."""
         async with Life(make_store()) as first:
             job = first.add(greet, "@every 100d", id="a", durable=False)
             await first.run_now(job)
@@ -156,7 +145,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert second.jobs() == []
 
     async def test_counts_are_back_after_a_restart(self, make_store: MakeStore) -> None:
-        """The next life adds to them."""
         async with Life(make_store()) as first:
             jobs = [first.add("greet", "@every 100d", id="good"), first.add("fail", "@every 100d", id="bad")]
             for job in (*jobs, *jobs):
@@ -170,7 +158,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert after.last_error == "ValueError: no luck"
 
     async def test_history_is_back_after_a_restart(self, make_store: MakeStore) -> None:
-        """Each record has its outcome, and its result or its error; the latest comes first."""
         async with Life(make_store()) as first:
             for job_id, task in (("good", "greet"), ("bad", "fail")):
                 await first.run_now(first.add(task, "@every 100d", id=job_id))
@@ -185,7 +172,6 @@ class RulesOfSchedulers(StoreFixtures):
         assert [record.job_id for record in before] == ["bad", "good"]
 
     async def test_pauses_are_back_after_a_restart(self, make_store: MakeStore) -> None:
-        """Pauses of a job, of a tag and of all jobs are back; resumed ones are not."""
         until = now() + timedelta(days=1)
         async with Life(make_store()) as first:
             first.add("greet", "@every 100d", id="paused").pause("by hand")
@@ -216,7 +202,7 @@ class RulesOfSchedulers(StoreFixtures):
             assert third.pauses() == []
 
     async def test_a_tick_does_not_run_twice_though_the_state_of_its_job_was_lost(self, make_store: MakeStore) -> None:
-        """The record counts: a job whose state says that the tick is due learns that it has run."""
+        """The tick's record counts more than the job's state."""
         async with Life(make_store()) as first:
             first.add("greet", "@every 100d", id="a", start="now")
             await first.wait_for(RunEnded, "a")
@@ -239,7 +225,7 @@ class RulesOfSchedulers(StoreFixtures):
     async def test_what_was_missed_at_least_so_often_is_so_after_a_restart(
         self, make_store: MakeStore, schedule: str
     ) -> None:
-        """A gap of 200 days is not counted exactly, and the next scheduler cannot tell from the number alone."""
+        """A gap of 200 days is not counted exactly."""
         store = make_store()
         store.open(START_US, no_hint)
         long_ago = int((now() - timedelta(days=200)).timestamp()) * 1_000_000
@@ -256,7 +242,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert (statistics.missed, statistics.missed_is_exact) == (missed, False)
 
     async def test_what_has_been_flushed_outlives_a_crash(self, make_store: MakeStore) -> None:
-        """Only what came after the flush is lost."""
         dying = FlakyStore(make_store(), error=StoreUnusable("its process is dead"))
         async with Life(dying) as first:
             first.add("greet", "@every 100d", id="flushed")
@@ -267,7 +252,7 @@ class RulesOfSchedulers(StoreFixtures):
             assert [job.id for job in second.jobs()] == ["flushed"]
 
     async def test_a_run_whose_process_died_is_a_crash_and_waits(self, make_store: MakeStore) -> None:
-        """The crash is counted and recorded, and the job rests. The next restart finds no second crash."""
+        """The next restart finds no second crash."""
         dying = FlakyStore(make_store(), error=StoreUnusable("its process is dead"))
         first = Life(dying)
 
@@ -293,7 +278,6 @@ class RulesOfSchedulers(StoreFixtures):
                 assert job.next_start > begin + CRASH_FLOOR - timedelta(minutes=1)
 
     async def test_a_job_whose_task_is_unknown_is_parked_until_it_is_registered(self, make_store: MakeStore) -> None:
-        """Other jobs are not affected, and its row stays."""
 
         async def rare() -> str:
             return "rare"
@@ -319,7 +303,7 @@ class RulesOfSchedulers(StoreFixtures):
             assert job.statistics().successes == len(("in the first life", "now"))
 
     async def test_a_store_that_fails_for_a_while_loses_nothing(self, make_store: MakeStore) -> None:
-        """Meanwhile nothing becomes durable. Then all of it does, once, even if only the answer was lost."""
+        """Everything becomes durable once, even if only the answer was lost."""
         flaky = FlakyStore(make_store(), fail_on={2, 3}, before_or_after="after")
         async with Life(flaky) as first:
             job = first.add("greet", "@every 100d", id="a")

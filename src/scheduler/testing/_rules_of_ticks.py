@@ -1,5 +1,3 @@
-"""Rules of ticks: what a commit does to the one record of each."""
-
 from __future__ import annotations
 
 import pytest
@@ -36,7 +34,7 @@ RECORDS = {
     "crashed": end(_RUN, Outcome.CRASHED),
     "missed": _MISSED,
 }
-"""Possible records of a tick before a change; its attempt is the second, its fence is 5."""
+"""Records of a tick before a change, with the second attempt and fence 5."""
 
 ACCEPTED_MARKS = {
     ("none", 1, 6),
@@ -52,11 +50,10 @@ ACCEPTED_MARKS = {
     ("none", 3, 6),
     *(("none", attempt, 5) for attempt in (1, 2, 3)),
 }
-"""(record, attempt, fence) of the marks that replace the record; all others are refused."""
+"""(record, attempt, fence) of marks that replace the record."""
 
 
 def put(store: Store, record: StoredTick | None) -> None:
-    """Make this the record of its tick."""
     if record is None:
         return
     if record.outcome == RUNNING:
@@ -69,15 +66,13 @@ def put(store: Store, record: StoredTick | None) -> None:
 
 
 class RulesOfTicks(StoreFixtures):
-    """Marks, ends and missed ticks, one at a time."""
-
     @pytest.mark.parametrize("fence", [4, 5, 6])
     @pytest.mark.parametrize("attempt", [1, 2, 3])
     @pytest.mark.parametrize("before", RECORDS)
     def test_a_mark_takes_the_place_of_nothing_of_an_earlier_attempt_or_of_itself(
         self, store: Store, before: str, attempt: int, fence: int
     ) -> None:
-        """Any other mark is refused: another run has the tick, or had it."""
+        """Any other mark is refused: another run has or had the tick."""
         put(store, RECORDS[before])
         new = mark(attempt=attempt, fence=fence)._replace(started_us=due_at(99))
         receipt = store.commit(Batch(marks=[new]))
@@ -91,7 +86,7 @@ class RulesOfTicks(StoreFixtures):
     @pytest.mark.parametrize("fence", [4, 5, 6])
     @pytest.mark.parametrize("before", RECORDS)
     def test_an_end_takes_the_place_of_its_own_mark_or_of_nothing(self, store: Store, before: str, fence: int) -> None:
-        """An end with another fence is stale: the tick was marked again since. A record may have been pruned."""
+        """An end with another fence is stale. A record may have been pruned."""
         put(store, RECORDS[before])
         new = end(mark(attempt=2, fence=fence), Outcome.TIMED_OUT, error="new")
         receipt = store.commit(Batch(ended=[new]))
@@ -105,14 +100,12 @@ class RulesOfTicks(StoreFixtures):
 
     @pytest.mark.parametrize("before", RECORDS)
     def test_a_missed_tick_is_recorded_unless_it_has_a_record(self, store: Store, before: str) -> None:
-        """If it has one, the change is ignored without an error."""
         put(store, RECORDS[before])
         new = missed()._replace(reason=MissedReason.OVERLAP.value)
         assert store.commit(Batch(missed=[new])) == Receipt()
         assert history_of(store) == [RECORDS[before] or new]
 
     def test_a_tick_is_one_of_a_job_and_an_instant(self, store: Store) -> None:
-        """Another job at the same instant, or another instant of the job, is another tick."""
         first = mark("a", fence=1)
         others = [mark("b", fence=1), mark("a", 1, fence=1)]
         store.commit(Batch(marks=[first]))
@@ -120,7 +113,7 @@ class RulesOfTicks(StoreFixtures):
         assert sorted(store.running()) == sorted([first, *others])
 
     def test_a_tick_needs_no_job(self, store: Store) -> None:
-        """A run may end after its job was removed, and is still history."""
+        """A run may end after its job was removed."""
         done = end(mark("gone", fence=1))
         store.commit(Batch(ended=[done]))
         assert store.history("gone") == [done]
@@ -128,7 +121,6 @@ class RulesOfTicks(StoreFixtures):
 
     @pytest.mark.parametrize("outcome", OUTCOMES)
     def test_a_record_comes_back_as_it_was_put(self, store: Store, outcome: Outcome) -> None:
-        """Each field is the same, with its type."""
         tick = StoredTick(
             "a",
             due_at(0),
@@ -152,7 +144,6 @@ class RulesOfTicks(StoreFixtures):
         assert list(map(type, found[0])) == list(map(type, tick))
 
     def test_missed_ticks_in_a_row_are_one_record(self, store: Store) -> None:
-        """The record says how many, why, and which was the last."""
         late = Outcome.MISSED.value
         tick = StoredTick(
             "a", due_at(0), 1, 0, late, None, due_at(9), 9.0, None, None, MissedReason.LATE.value, 10, due_at(9)
@@ -164,7 +155,7 @@ class RulesOfTicks(StoreFixtures):
         "odd", ["\0", "\ud800", "\udcff\udc80", "\U0001f600", "'; --", "\r\n\x1b[31m", "\ufffe\uffff"]
     )
     def test_an_error_may_hold_any_text(self, store: Store, odd: str) -> None:
-        """A store that cannot keep a character replaces it; the rest of the text stays."""
+        """A store may replace characters that it cannot keep."""
         text = f"before {odd} after"
         tick = end(mark(fence=1), Outcome.FAILED, error=text, trace=text)
         state = StoredState("a", last_error=text)
@@ -178,13 +169,12 @@ class RulesOfTicks(StoreFixtures):
             assert kept.endswith(" after")
 
     def test_a_long_trace_is_kept(self, store: Store) -> None:
-        """A hundred thousand characters."""
         tick = end(mark(fence=1), Outcome.FAILED, trace="x\u00fc" * 50_000)
         store.commit(Batch(ended=[tick]))
         assert history_of(store) == [tick]
 
     def test_running_ticks_are_found_after_a_restart(self, make_store: MakeStore, store: Store) -> None:
-        """Only running ticks are found: they are crashes."""
+        """They are crashes."""
         crashed = [mark("a", fence=1), mark("b", 5, fence=2, attempt=3)]
         store.commit(Batch(marks=[*crashed, mark("c", fence=3)]))
         store.commit(Batch(ended=[end(mark("c", fence=3))], missed=[missed("d")]))
@@ -197,7 +187,6 @@ class RulesOfTicks(StoreFixtures):
         reopened.close()
 
     def test_what_is_owed_is_found_until_it_is_tried_again(self, make_store: MakeStore, store: Store) -> None:
-        """The mark of the next attempt replaces the record."""
         owed = [end(mark("a", seconds, fence=seconds), Outcome.CRASHED, owed=True) for seconds in (1, 2)]
         store.commit(Batch(ended=[*owed, end(mark("b", fence=3))]))
         store.close()
@@ -211,7 +200,6 @@ class RulesOfTicks(StoreFixtures):
         reopened.close()
 
     def test_what_is_owed_is_given_up_by_an_end_with_its_fence(self, store: Store) -> None:
-        """A verb gives a tick up in this way."""
         owed = end(mark(fence=1), Outcome.CANCELLED, owed=True)
         store.commit(Batch(ended=[owed]))
         given_up = owed._replace(owed=False, error="given up")
@@ -221,10 +209,7 @@ class RulesOfTicks(StoreFixtures):
 
 
 class RulesOfBatches(StoreFixtures):
-    """Several changes in one batch, and the same batch again."""
-
     def test_an_empty_batch_does_nothing(self, store: Store) -> None:
-        """It raises no error."""
         assert store.commit(Batch()) == Receipt()
 
     def test_an_end_comes_before_the_mark_of_the_next_attempt(self, store: Store) -> None:
@@ -241,13 +226,12 @@ class RulesOfBatches(StoreFixtures):
         assert history_of(store) == [missed()]
 
     def test_an_end_comes_before_a_missed_tick(self, store: Store) -> None:
-        """In one batch, a tick that has run is not missed."""
         done = end(mark(fence=1))
         store.commit(Batch(missed=[missed()], ended=[done]))
         assert history_of(store) == [done]
 
     def test_changes_of_one_kind_are_carried_out_in_their_order(self, store: Store) -> None:
-        """In one batch, the second mark of a tick is refused, and the second end is stale."""
+        """The second mark of a tick is refused, the second end stale."""
         first, second = mark("a", fence=1), mark("a", fence=2, attempt=2)
         ends = [end(mark("b", fence=3)), end(mark("b", fence=4))]
         missed_twice = [missed("c"), missed("c")._replace(reason=MissedReason.OVERLAP.value)]
@@ -256,14 +240,13 @@ class RulesOfBatches(StoreFixtures):
         assert history_of(store) == [first, ends[0], missed_twice[0]]
 
     def test_a_job_is_put_together_with_its_first_mark(self, store: Store) -> None:
-        """One transaction carries out all changes of one moment."""
         batch = Batch(jobs={"a": job()}, states={"a": StoredState("a", runs=1)}, marks=[mark(fence=1)])
         assert store.commit(batch) == Receipt()
         assert jobs_of(store) == {"a": (job(), StoredState("a", runs=1))}
         assert store.running() == [mark(fence=1)]
 
     def test_a_job_is_removed_together_with_the_end_of_its_run(self, store: Store) -> None:
-        """The state that comes with the end is dropped; the end is history."""
+        """Its state is dropped; the end is history."""
         store.commit(Batch(jobs={"a": job()}, marks=[mark(fence=1)]))
         done = end(mark(fence=1), Outcome.CANCELLED)
         store.commit(Batch(jobs={"a": None}, states={"a": StoredState("a", runs=1)}, ended=[done]))
@@ -271,7 +254,6 @@ class RulesOfBatches(StoreFixtures):
         assert history_of(store) == [done]
 
     def test_what_is_refused_or_stale_keeps_nothing_else_from_being_done(self, store: Store) -> None:
-        """Each is reported, and the rest of the batch is carried out."""
         store.commit(Batch(marks=[mark("a", fence=1), mark("b", fence=2)]))
         taken, stale = mark("a", fence=3), end(mark("b", fence=0))
         free, done = mark("c", fence=4), end(mark("d", fence=5))
@@ -297,7 +279,6 @@ class RulesOfBatches(StoreFixtures):
         assert everything_in(store) == after
 
     def test_a_batch_with_an_end_and_the_next_mark_has_the_same_answer_when_repeated(self, store: Store) -> None:
-        """A later mark in the same batch does not make the end stale."""
         first, second = mark(fence=1), mark(fence=2, attempt=2)
         store.commit(Batch(marks=[first]))
         batch = Batch(ended=[end(first, Outcome.FAILED)], marks=[second])
@@ -305,7 +286,6 @@ class RulesOfBatches(StoreFixtures):
         assert history_of(store) == [second]
 
     def test_a_batch_may_be_large(self, store: Store) -> None:
-        """Ten thousand jobs that start at once, and end at once."""
         ids = [f"job {number}" for number in range(ROWS_IN_A_LARGE_BATCH)]
         jobs: dict[str, StoredJob | None] = {job_id: job(job_id) for job_id in ids}
         marks = [mark(job_id, fence=number) for number, job_id in enumerate(ids)]

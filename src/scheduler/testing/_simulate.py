@@ -1,8 +1,8 @@
 """Simulations: what a scheduler would do in a year, in seconds. Time jumps from one due instant to the next.
 
-Things happen in the same order each time. Time goes on only while every run sleeps, and one sleeper at a time is woken.
-Runs cancelled at the same instant end in the order of the event loop. Trio draws that order by lot, once a turn, and a
-call from any thread makes one turn more. So all of its lots are made equal.
+The order is the same each time. Time goes on only while every run sleeps, and one sleeper at a time is woken. Runs
+cancelled at one instant end in the event loop's order. Trio draws that by lot, and a call from a thread takes one more
+turn, so all its lots are made equal.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ __all__ = ["Build", "Simulation", "simulate"]
 Duration = timedelta | float | str
 
 Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]
-"""Adds the jobs. An `async def` begins with the scheduler, runs at the same time, and may sleep and change jobs."""
+"""Adds the jobs. An `async def` runs next to the scheduler, and may sleep and change jobs."""
 
 TURNS_TO_NOTICE: Final = 5
-"""Turns of the event loop within which a run, or the scheduler, notices that it must end."""
+"""Turns of the event loop in which a run or the scheduler notices that it must end."""
 
 _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
 
 @frozen
 class Simulation:
-    """The outcome of a simulation. Two simulations of the same jobs with the same seed have equal logs.
+    """The outcome of a simulation. The same jobs with the same seed have equal logs.
 
-    `times`: what the wall clock showed at each event, in UTC seconds since 1970. `jobs`: by id, the counts of every job
-    that was ever there.
+    `times`: the wall clock at each event, in UTC seconds since 1970. `jobs`: by id, the counts of every job, removed
+    ones included.
     """
 
     events: tuple[Event, ...] = field(repr=False)
@@ -57,11 +57,11 @@ class Simulation:
     jobs: Mapping[str, JobStatistics] = field(repr=False)
 
     def runs(self, job_id: str) -> list[RunEnded]:
-        """Return how the runs of a job ended, in that order."""
+        """Return how a job's runs ended, in order."""
         return [event for event in self.events if isinstance(event, RunEnded) and event.job_id == job_id]
 
     def log(self) -> list[str]:
-        """Return a line for each event: when, what, of which job, and all else except results and tracebacks."""
+        """Return a line per event: when, what, which job, and all but results and tracebacks."""
         return list(map(_line, self.times, self.events))
 
 
@@ -77,12 +77,12 @@ def simulate(
 ) -> Simulation:
     """Let `build(scheduler, clock)` add jobs, run them for `duration` of simulated time, then cancel what still runs.
 
-    `clock.sleep(...)` takes simulated time. If a job waits for anything else, even for a worker thread, it waits in
-    real time, and the simulated time stands still. If that wait never ends, neither does the simulation.
+    `clock.sleep(...)` takes simulated time. A job that waits for anything else, even a worker thread, waits in real
+    time while simulated time stands still. If that wait never ends, neither does the simulation.
 
-    `steps`: pairs. The first says when, counted from the start; the second by how many seconds the wall clock is set
-    forward then (negative: back). A suspend is a step forward. `seed`: for the jitter of retries. `backend`: "asyncio"
-    or "trio". `options`: those of Scheduler.
+    `steps`: pairs of when, from the start, and by how many seconds the wall clock is set forward (negative: back). A
+    suspend is a step forward. `seed`: for the jitter of retries. `backend`: "asyncio" or "trio". `options`: those of
+    Scheduler.
 
     Raises what `build` raises.
     """
@@ -96,7 +96,7 @@ def simulate(
 
 @frozen
 class _EqualLots:
-    """Draws the same lot each time, so that trio takes tasks in the order in which they became ready."""
+    """Makes trio take tasks in the order in which they became ready."""
 
     lots: Any
 
@@ -109,9 +109,9 @@ class _EqualLots:
 
 @contextmanager
 def _in_order() -> Iterator[None]:
-    """Make trio's order the same each time. There is no public way; if this one stops working, only that order is lost.
+    """Make trio's order the same each time. There is no public way; if this one fails, only the order is lost.
 
-    Where hypothesis is loaded trio does not draw a lot, but sorts tasks by their age, and shuffles them.
+    If hypothesis is loaded, trio sorts tasks by age and shuffles them.
     """
     trio = vars(import_module("trio._core._run"))
     in_order: dict[str, Any] = {"_r": _EqualLots(trio.get("_r")), "_ALLOW_DETERMINISTIC_SCHEDULING": False}
@@ -124,8 +124,6 @@ def _in_order() -> Iterator[None]:
 
 
 class _Clock(ManualClock):
-    """Moves by itself, and wakes one sleeper at a time."""
-
     def __init__(self, start: datetime) -> None:
         super().__init__(start, autojump=True)
         self.is_ending: Callable[[], bool] = lambda: False
@@ -133,7 +131,7 @@ class _Clock(ManualClock):
 
     @property
     def sleeping(self) -> int:
-        """How many tasks of the pool sleep, without tasks that a run has started itself, and without abandoned ones."""
+        """Sleeping tasks of the pool, without abandoned ones and a run's own tasks."""
         of_runs = self._sleepers_of.items()
         return len(self._sleepers) - sum(count - run.open_tasks for run, count in of_runs if count > run.open_tasks)
 
@@ -152,7 +150,7 @@ class _Clock(ManualClock):
                 del sleepers[run]
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """If all are idle, move to `until` or to the end of the first sleep; else give others a turn."""
+        """If all are idle, move to `until` or the first sleep's end; else give others a turn."""
         if self.is_ending() or any(run.cause is not None for run in self._sleepers_of):
             for _ in range(TURNS_TO_NOTICE):
                 await checkpoint()
@@ -167,7 +165,6 @@ class _Clock(ManualClock):
             self._monotonic = until
 
     def wake_first(self) -> None:
-        """Move to the end of the first sleep."""
         if self._sleepers:
             due, _, event = heappop(self._sleepers)
             self._monotonic = max(self._monotonic, due)
@@ -175,11 +172,9 @@ class _Clock(ManualClock):
 
 
 class _SimulatedLife(Lifespan):
-    """A life that says when everything that it could end has ended."""
-
     @cached_property
     def has_wound_down(self) -> anyio.Event:
-        """Set when everything that it could end has ended."""
+        """Set when everything that the life could end has ended."""
         return anyio.Event()
 
     async def _wind_down(self) -> tuple[str, ...]:
@@ -189,21 +184,16 @@ class _SimulatedLife(Lifespan):
 
 
 class _Simulated(Scheduler):
-    """A scheduler that lives such a life."""
-
     _kind_of_life = _SimulatedLife
 
     @property
     def life(self) -> _SimulatedLife:
-        """The life that it has."""
         assert isinstance(self._life, _SimulatedLife)
         return self._life
 
 
 @define
 class _Recorder:
-    """Keeps all events, with their times, and all jobs."""
-
     scheduler: Scheduler
     clock: _Clock
     events: list[Event] = field(factory=list)
@@ -226,7 +216,7 @@ class _Recorder:
 
 @define
 class _World:
-    """Everything outside of the scheduler: it adds jobs, sets the clock, and ends the scheduler."""
+    """Everything outside the scheduler: it adds jobs, sets the clock, and ends the scheduler."""
 
     build: Build
     seconds: float
@@ -235,11 +225,11 @@ class _World:
     seed: int
     options: Mapping[str, Any]
     others: int = 0
-    """Tasks outside the pool. They are asleep whenever time may go on."""
+    """Tasks outside the pool, asleep whenever time may go on."""
     outside: anyio.CancelScope | None = None
-    """The scope of those tasks."""
+    """The scope of these tasks."""
     error: Exception | None = None
-    """The error that `build` raised."""
+    """Raised by `build`."""
 
     async def run(self) -> Simulation:
         clock = _Clock(self.start)
@@ -261,7 +251,6 @@ class _World:
         return recorder.simulation()
 
     async def _go_on_outside(self, build: Coroutine[Any, Any, None] | None, recorder: _Recorder) -> None:
-        """Run everything that is not the scheduler's doing, until its end."""
         await recorder.started.wait()
         async with anyio.create_task_group() as group:
             self.outside = group.cancel_scope
@@ -291,7 +280,7 @@ class _World:
         self._end_outside()
 
     async def _let_the_deaf_end(self, scheduler: _Simulated, clock: _Clock) -> None:
-        """Let tasks that ignored their cancellation, and are no longer waited for, come to their end."""
+        """Let tasks end that ignored their cancellation and are no longer waited for."""
         await scheduler.life.has_wound_down.wait()
         self._end_outside()
         for _ in range(TURNS_TO_NOTICE):

@@ -1,5 +1,3 @@
-"""The fixtures that all rules of a store share."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,17 +9,14 @@ from ._store_rows import START_US, MakeStore, no_hint
 
 
 class StoreFixtures:
-    """A store that is open. `make_store` says how it is made."""
-
     @pytest.fixture
     def make_store(self) -> MakeStore:
-        """A callable: each call makes a new, closed store object, all on the same empty data."""
+        """Each call makes a new, closed store object, all on the same empty data."""
         msg = "a subclass says how its store is made: see the docstring of scheduler.testing.stores"
         raise NotImplementedError(msg)
 
     @pytest.fixture
     def store(self, make_store: MakeStore) -> Iterator[Store]:
-        """A store that is open."""
         store = make_store()
         store.open(START_US, no_hint)
         yield store

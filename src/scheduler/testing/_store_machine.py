@@ -1,5 +1,3 @@
-"""Random batches, restarts and prunes, for a store and its reference."""
-
 from __future__ import annotations
 
 from typing import Any, Final
@@ -85,7 +83,7 @@ retentions = st.builds(
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """A store and the reference: both get the same calls, and after each step they must be equal."""
+    """Random batches, restarts and prunes: after each step a store equals the reference."""
 
     def __init__(self, make_store: MakeStore) -> None:
         super().__init__()
@@ -100,7 +98,6 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
-        """Commit a random batch."""
         batch = Batch(
             jobs=data.draw(_rows(IDS, st.none() | jobs, "id")),
             states=data.draw(_rows(IDS, states, "job_id")),
@@ -119,7 +116,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.last is not None)
     @rule()
     def repeat(self) -> None:
-        """Commit the last batch again, as after a lost answer: nothing changes."""
+        """Commit again, as after a lost answer: nothing changes."""
         assert self.last is not None
         batch, answer = self.last
         before = everything_in(self.reference)
@@ -128,7 +125,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(is_same=st.booleans())
     def reopen(self, *, is_same: bool) -> None:
-        """Restart: open the same store object again, or another one."""
+        """Restart, with the same store object or another."""
         self.store.close()
         self.store = self.store if is_same else self.make_store()
         opened = self.store.open(START_US, no_hint)
@@ -137,14 +134,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(retention=retentions, second=st.sampled_from(SECONDS))
     def prune(self, retention: Retention, second: int) -> None:
-        """Prune until all is within the bounds."""
         self.last = None
         gone = [sum(prune_all(store, retention, due_at(second + 1))) for store in (self.store, self.reference)]
         assert gone[0] == gone[1]
 
     @invariant()
     def they_hold_the_same(self) -> None:
-        """Everything that can be read is equal."""
         assert everything_in(self.store) == everything_in(self.reference)
         for job_id in IDS:
             asked: dict[str, Any] = {"limit": 1, "before_us": due_at(SECONDS[-1])}
@@ -152,7 +147,6 @@ class StoreMachine(RuleBasedStateMachine):
         assert not self.store.changes()
 
     def teardown(self) -> None:
-        """Close the store."""
         self.store.close()
 
     def _commit(self, batch: Batch) -> Receipt:
@@ -161,7 +155,7 @@ class StoreMachine(RuleBasedStateMachine):
         return receipt
 
     def _ends(self, data: st.DataObject) -> list[StoredTick]:
-        """Draw ends of marks that were made once, even if their ticks have been marked again."""
+        """Draw ends of earlier marks, even of ticks marked again since."""
         ended = []
         for job_id, second in data.draw(st.lists(ticks, unique=True, max_size=3)):
             record = self._record(job_id, due_at(second))
@@ -182,10 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
         return ended
 
     def _marks(self, data: st.DataObject, ended: list[StoredTick]) -> list[StoredTick]:
-        """Draw marks with new fences, but none for a tick of which the batch has a stale end.
-
-        No scheduler ends one run and marks another of a tick that a third one has marked between.
-        """
+        """Draw marks with new fences, but not for stale ends in the batch, which no scheduler produces."""
         marks = []
         stale = {(tick.job_id, tick.due_us) for tick in ended if self._is_stale(tick)}
         for job_id, second in data.draw(st.lists(ticks, unique=True, max_size=3)):
@@ -204,7 +195,6 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def _rows(keys: tuple[str, ...], values: st.SearchStrategy[Any], field: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw values by key, each of which knows its key."""
     drawn = st.dictionaries(st.sampled_from(keys), values, max_size=3)
     return drawn.map(lambda rows: {key: row and row._replace(**{field: key}) for key, row in rows.items()})
 

@@ -1,5 +1,3 @@
-"""Rows to write, and short ways to read all rows of a store."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +9,7 @@ from ..stores import RUNNING, Batch, Retention, Store, StoredJob, StoredPause, S
 MakeStore = Callable[[], Store]
 
 START_US: Final = 1_767_225_600_000_000
-"""The first instant of 2026: when stores are opened and the first tick is due."""
+"""2026 begins: stores are opened and the first tick is due."""
 
 SECOND: Final = 1_000_000
 
@@ -19,8 +17,7 @@ MANY: Final = 1_000_000
 """More records than any test makes."""
 
 
-def no_hint() -> None:
-    """Ignore hints: no other program changes the store."""
+def no_hint() -> None: ...
 
 
 def due_at(seconds: int) -> int:
@@ -29,57 +26,51 @@ def due_at(seconds: int) -> int:
 
 
 def job(job_id: str = "a", **others: Any) -> StoredJob:
-    """Return a job that is simple except for `others`."""
     return StoredJob(job_id, "package.module:task", "@every 100d")._replace(**others)
 
 
 def mark(job_id: str = "a", seconds: int = 0, *, fence: int, attempt: int = 1) -> StoredTick:
-    """Return the mark of a tick that is due `seconds` after START_US."""
+    """Mark a tick due `seconds` after START_US."""
     due_us = due_at(seconds)
     return StoredTick(job_id, due_us, attempt, fence, RUNNING, started_us=due_us + 10)
 
 
 def end(started: StoredTick, outcome: Outcome = Outcome.SUCCEEDED, **others: Any) -> StoredTick:
-    """Return how the run of a mark ended, half a second after it was due."""
+    """End a mark's run half a second after it was due."""
     ended_us = started.due_us + SECOND // 2
     ended = started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, owed=False)
     return ended._replace(**others)
 
 
 def missed(job_id: str = "a", seconds: int = 0) -> StoredTick:
-    """Return the record of a tick that had no run."""
     due_us = due_at(seconds)
     outcome, reason = Outcome.MISSED.value, MissedReason.LATE.value
     return StoredTick(job_id, due_us, 1, 0, outcome, ended_us=due_us + SECOND // 2, reason=reason)
 
 
 def jobs_of(store: Store) -> dict[str, tuple[StoredJob, StoredState | None]]:
-    """Return all jobs with their states, by id."""
     return {row[0].id: row for rows in store.load() for row in rows}
 
 
 def pauses_of(store: Store) -> dict[str, StoredPause]:
-    """Return all pauses, by scope."""
     return {pause.scope: pause for pause in store.pauses()}
 
 
 def history_of(store: Store) -> list[StoredTick]:
-    """Return all records, in an order that does not depend on the store."""
+    """Return all records, in the same order for every store."""
     return sorted(store.history(limit=MANY), key=lambda tick: (tick.due_us, tick.job_id))
 
 
 def everything_in(store: Store) -> tuple[Any, ...]:
-    """Return everything that can be read, for comparison."""
     return jobs_of(store), pauses_of(store), sorted(store.running()), sorted(store.owed()), history_of(store)
 
 
 def prune_all(store: Store, retention: Retention, now_us: int) -> list[int]:
-    """Prune until nothing goes, and return how many went with each call."""
+    """Return how many went with each call."""
     return list(iter(lambda: store.prune(retention, now_us), 0))
 
 
 def wipe(store: Store) -> None:
-    """Empty the store through its verbs alone."""
     jobs = dict.fromkeys(jobs_of(store))
     pauses = dict.fromkeys(pauses_of(store))
     store.commit(Batch(jobs=jobs, pauses=pauses, ended=[end(tick) for tick in (*store.running(), *store.owed())]))

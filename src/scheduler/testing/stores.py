@@ -1,4 +1,4 @@
-"""Is it a store? The suite that every store has to pass, those of this package and your own.
+"""The suite that every store must pass, ours and your own.
 
     from scheduler.testing.stores import SchedulerStoreConformance, StoreConformance
 
@@ -7,11 +7,11 @@
         def make_store(self, tmp_path):
             return lambda: MyStore(tmp_path / "jobs")
 
-`make_store` is a callable: each call makes a new, closed store object. All of them are on the same data, which are
-empty when the test begins. A failure says more with `pytest.register_assert_rewrite("scheduler.testing")` in a
-conftest.py. Async tests of the second class and the last need anyio's pytest plugin, which comes with anyio.
+Each call of `make_store` makes a new, closed store object, all on the same data, empty when a test begins. Failures say
+more with `pytest.register_assert_rewrite("scheduler.testing")` in a conftest.py. Async tests need anyio's pytest
+plugin, which comes with anyio.
 
-A store that others can write into is tested for what it tells about it, too:
+If others can write into the store, test also what it tells of that:
 
     class TestEditsOfMyStore(EditConformance):
         @pytest.fixture
@@ -55,15 +55,15 @@ class StoreConformance(
     RulesOfHistory,
     RulesOfPruning,
 ):
-    """Every sentence of the protocol `Store` as a test. A subclass brings the fixture `make_store`.
+    """Tests of the protocol `Store`. A subclass brings the fixture `make_store`.
 
-    `random_batches`: Hypothesis' settings for the test that compares with the reference.
+    `random_batches`: Hypothesis' settings for the comparison with the reference.
     """
 
     random_batches: ClassVar[settings] = SETTINGS
 
     def test_it_does_what_the_reference_does(self, make_store: MakeStore) -> None:
-        """Random batches, repeated ones, restarts and prunes: after each step it holds what a MemoryStore holds."""
+        """After each random batch, restart or prune it holds what a MemoryStore holds."""
 
         class Machine(StoreMachine):
             def __init__(self) -> None:
@@ -73,15 +73,14 @@ class StoreConformance(
 
 
 class SchedulerStoreConformance(RulesOfSchedulers):
-    """The suite for what a scheduler finds again after a restart, a crash and a failure.
+    """What a scheduler finds again after a restart, a crash and a failure. A subclass brings `make_store`.
 
-    A subclass brings the fixture `make_store`. Its tests are async: they run on each backend of anyio that its pytest
-    plugin is told of.
+    Its tests are async: they run on each backend that anyio's pytest plugin is told of.
     """
 
 
 class EditConformance(RulesOfEdits, RulesOfEditsOfAScheduler):
-    """The suite for what a store tells of changes made by others, and what a scheduler makes of it.
+    """What a store tells of changes by others, and what a scheduler makes of it.
 
     A subclass brings the fixtures `make_store` and `edit`.
     """

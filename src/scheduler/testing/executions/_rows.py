@@ -1,5 +1,3 @@
-"""Executions to write, and short ways to read those of a store."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -13,25 +11,18 @@ from .._store_fixtures import StoreFixtures
 from .._store_rows import START_US, MakeStore, due_at, job, no_hint
 
 SERVER: Final = "server-1"
-"""The instance of a queue."""
 
 EVER: Final = due_at(10**6)
 
 
 class ExecutingStore(Store, Protocol):
-    """A store that keeps executions."""
-
     @property
-    def executions(self) -> Executions:
-        """The verbs of executions."""
+    def executions(self) -> Executions: ...
 
 
 class ExecutionFixtures(StoreFixtures):
-    """A store with executions that is open."""
-
     @pytest.fixture
     def store(self, make_store: Any) -> Iterator[ExecutingStore]:
-        """A store that is open."""
         store: ExecutingStore = make_store()
         store.open(START_US, no_hint)
         yield store
@@ -40,7 +31,7 @@ class ExecutionFixtures(StoreFixtures):
 
 @contextmanager
 def another(make_store: MakeStore) -> Iterator[ExecutingStore]:
-    """Open the store as another node: the one before has died."""
+    """Open the store as another node: the previous one has died."""
     other = cast("ExecutingStore", make_store())
     other.open(START_US, no_hint)
     try:
@@ -50,18 +41,17 @@ def another(make_store: MakeStore) -> Iterator[ExecutingStore]:
 
 
 def planned(job_id: str = "a", seconds: int | None = 60, **others: Any) -> Planned:
-    """Plan for that job, `seconds` after START_US; None: no live execution."""
+    """Plan `seconds` after START_US; None: no live execution."""
     due_us = None if seconds is None else due_at(seconds)
     return Planned(job_id, due_us, job(job_id).schedule, START_US)._replace(**others)
 
 
 def put(job_id: str = "a", seconds: int = 60, number: int = 1, instance: str = SERVER) -> Placed:
-    """Return the position of that execution."""
     return Placed(job_id, due_at(seconds), instance, number, START_US + 5)
 
 
 def plan(store: Store, *plans: Planned) -> Receipt:
-    """Make the jobs, with a state, and plan for them in the same batch."""
+    """Make the jobs, with a state, and plan for them in one batch."""
     return store.commit(
         Batch(
             jobs={each.job_id: job(each.job_id) for each in plans},
@@ -72,25 +62,22 @@ def plan(store: Store, *plans: Planned) -> Receipt:
 
 
 def by_job(*plans: Planned) -> dict[str, Planned]:
-    """Return the plans as a batch holds them."""
     return {each.job_id: each for each in plans}
 
 
 def statuses(store: ExecutingStore, job_id: str = "a") -> list[tuple[float, str]]:
-    """Return the known executions of the job: seconds after START_US and status, the first due first."""
+    """Return the job's executions as (seconds after START_US, status), first due first."""
     found = store.executions.of_job(job_id)
     return [((row.due_us - START_US) / 1e6, row.status) for row in reversed(found)]
 
 
 def in_line(store: ExecutingStore, status: str) -> list[str]:
-    """Return the ids of jobs whose live execution has this status, first due first."""
+    """Return the jobs whose live execution has this status, first due first."""
     return [row.job_id for row in store.executions.waiting(status, before_us=EVER)]
 
 
 def keys(rows: Iterable[Execution]) -> list[tuple[str, float]]:
-    """Return job ids, and seconds after START_US."""
     return sorted((row.job_id, (row.due_us - START_US) / 1e6) for row in rows)
 
 
-def nothing(_: Standing) -> None:
-    """Decide that all is well."""
+def nothing(_: Standing) -> None: ...

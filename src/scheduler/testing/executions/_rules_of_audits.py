@@ -1,5 +1,3 @@
-"""Rules of audits: broken rows are found and mended, and no others are touched."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -39,10 +37,7 @@ A = ("a", due_at(60))
 
 
 class RulesOfAudits(ExecutionFixtures):
-    """Audit, and reconcile."""
-
     def test_a_job_without_a_live_execution_gets_one(self, store: ExecutingStore) -> None:
-        """The job never had one, or lost it."""
         plan(store, planned("a"), planned("b", None), planned("c", None))
         found = audit(store, _next_minute)
         assert keys(_planned(found)) == [("b", 90), ("c", 90)]
@@ -50,7 +45,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert audit(store, nothing) == audit(store, _next_minute)
 
     def test_what_is_well_is_left_alone(self, store: ExecutingStore) -> None:
-        """`decide` is not asked about it."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a")]))
         asked: list[Standing] = []
@@ -61,7 +55,7 @@ class RulesOfAudits(ExecutionFixtures):
         assert (statuses(store, "a"), statuses(store, "b")) == ([(60, SCHEDULED)], [(60, PENDING)])
 
     def test_who_decides_sees_all_of_a_job(self, store: ExecutingStore) -> None:
-        """`decide` gets the job's row, state and live execution. Here that followed from another schedule."""
+        """The live execution here followed from another schedule."""
         plan(store, planned("a"))
         (live,) = store.executions.of_job("a")
         edited = job("a", schedule="@every 7d")
@@ -72,7 +66,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert asked[0].state is not None
 
     def test_who_decides_is_told_of_a_tick_that_is_owed(self, store: ExecutingStore) -> None:
-        """The owed tick is tried again before the next start."""
         plan(store, planned("a"))
         begun = mark(seconds=60, fence=1)
         store.commit(Batch(marks=[begun]))
@@ -83,7 +76,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert [at.owes for at in asked] == [True, True]
 
     def test_an_edit_supersedes(self, store: ExecutingStore) -> None:
-        """The audit returns the execution that is in the queue in vain now."""
         plan(store, planned("a"))
         store.commit(Batch(placed=[put("a", number=7)], jobs={"a": job("a", schedule="@every 7d")}))
         found = audit(store, lambda at: planned(at.id, 90, schedule="@every 7d"))
@@ -92,7 +84,7 @@ class RulesOfAudits(ExecutionFixtures):
         assert not any(part.planned or part.gone for part in audit(store, _next_minute))
 
     def test_a_paused_job_has_none(self, store: ExecutingStore) -> None:
-        """If the pause has an end, the job may have an execution at that end."""
+        """Except at the end of the pause."""
         until = due_at(600)
         plan(store, planned("a"), planned("b"), planned("c", 600))
         for id, until_us in (("a", None), ("b", until), ("c", until)):
@@ -103,7 +95,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert sum(part.jobs for part in found) == 0
 
     def test_while_everything_is_paused_none_is_made(self, store: ExecutingStore) -> None:
-        """The next execution is made after the pause."""
         plan(store, planned("a", None))
         store.commit(Batch(pauses={EVERYTHING: StoredPause(EVERYTHING, "by hand", START_US)}))
         asked: list[Standing] = []
@@ -111,7 +102,7 @@ class RulesOfAudits(ExecutionFixtures):
         assert asked == []
 
     def test_without_a_server_s_name_nothing_is_lost_with_a_server(self, store: ExecutingStore) -> None:
-        """A server with a log has another name after a restart, and holds the same ticks."""
+        """A server with a log has another name after a restart, and the same ticks."""
         plan(store, planned("b"))
         store.commit(Batch(placed=[put("b", instance="server-0")]))
         found = [store.executions.audit(part, now_us=NOW_US, instance=None, decide=nothing) for part in range(PARTS)]
@@ -119,14 +110,14 @@ class RulesOfAudits(ExecutionFixtures):
         assert in_line(store, SCHEDULED) == ["b"]
 
     def test_what_another_server_had_is_pending_again(self, store: ExecutingStore) -> None:
-        """The server has come up without its log."""
+        """The server restarted without its log."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a"), put("b", instance="server-0")]))
         assert sum(part.orphans for part in audit(store, nothing)) == 1
         assert (in_line(store, PENDING), in_line(store, SCHEDULED)) == (["b"], ["a"])
 
     def test_what_a_dead_agent_had_is_pending_again(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """An execution that it planned further gives way. Executions of a living node are not touched."""
+        """What it planned further gives way."""
         plan(store, planned("a"), planned("b"))
         store.executions.take([A, ("b", due_at(60))])
         store.commit(Batch(planned=by_job(planned("b", 120))))
@@ -140,7 +131,6 @@ class RulesOfAudits(ExecutionFixtures):
             assert statuses(other, "b") == [(60, PENDING), (120, SUPERSEDED)]
 
     def test_a_job_that_is_with_an_agent_is_not_asked_about(self, store: ExecutingStore) -> None:
-        """That node makes its next execution."""
         plan(store, planned("a"))
         store.executions.take([A])
         asked: list[Standing] = []
@@ -149,14 +139,13 @@ class RulesOfAudits(ExecutionFixtures):
         assert asked == []
 
     def test_executions_of_jobs_that_are_gone_are_superseded(self, store: ExecutingStore) -> None:
-        """The audit returns them, so that they can be removed from the queue."""
+        """They are returned, to be removed from the queue."""
         plan(store, planned("a"))
         store.commit(Batch(jobs={"a": None}))
         assert keys(row for part in audit(store, nothing) for row in part.gone) == [("a", 60)]
         assert statuses(store) == [(60, SUPERSEDED)]
 
     def test_an_audit_says_when_it_was(self, store: ExecutingStore) -> None:
-        """Each job without a pause has a stamp."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(jobs={"c": job("c", paused="by hand")}))
         assert store.executions.last_audit("a") is None
@@ -168,7 +157,7 @@ class RulesOfAudits(ExecutionFixtures):
         assert store.executions.unaudited(NOW_US + 1, limit=1) == [("a", NOW_US)]
 
     def test_many_jobs_are_whole_after_one_audit(self, store: ExecutingStore) -> None:
-        """There are more jobs than one look reads."""
+        """More jobs than one look reads."""
         ids = [f"job-{number:05}" for number in range(1_500)]
         plan(store, *(planned(id, None) for id in ids))
         found = [store.executions.audit(part, now_us=NOW_US, instance=SERVER, decide=_next_minute) for part in _PARTS]
@@ -176,7 +165,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert len(store.executions.waiting(PENDING, before_us=due_at(91), limit=2_000)) == len(ids)
 
     def test_a_job_that_nobody_has_is_reconciled(self, store: ExecutingStore) -> None:
-        """Right after any edit."""
         plan(store, planned("a"), planned("b"))
         mended = store.executions.reconcile(["a", "nobody"], lambda at: planned(at.id, 90))
         assert (keys(mended.planned), keys(mended.gone)) == ([("a", 90)], [("a", 60)])
@@ -184,7 +172,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert store.executions.reconcile(["a"], lambda at: planned(at.id, 90)).planned == ()
 
     def test_a_job_that_is_gone_is_reconciled(self, store: ExecutingStore) -> None:
-        """It keeps no live execution."""
         plan(store, planned("a"))
         store.commit(Batch(jobs={"a": None}))
         mended = store.executions.reconcile(["a"], lambda at: planned(at.id, 60 if at.job else None))
@@ -195,7 +182,6 @@ _PARTS = range(PARTS)
 
 
 def audit(store: ExecutingStore, decide: Callable[[Standing], Planned | None]) -> list[Audited]:
-    """Audit all parts, with no other audit under way."""
     found = [store.executions.audit(part, now_us=NOW_US, instance=SERVER, decide=decide) for part in _PARTS]
     done = [part for part in found if part is not None]
     assert len(done) == PARTS
@@ -207,5 +193,4 @@ def _planned(found: Iterable[Audited]) -> list[Execution]:
 
 
 def _next_minute(at: Standing) -> Planned:
-    """Plan a minute after the audit."""
     return planned(at.id, 90, schedule="" if at.job is None else at.job.schedule)

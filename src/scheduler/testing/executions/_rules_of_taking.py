@@ -1,5 +1,3 @@
-"""Rules of taking: one node at a time has a job, with everything that its last node left."""
-
 from __future__ import annotations
 
 import pytest
@@ -25,10 +23,7 @@ A = ("a", due_at(60))
 
 
 class RulesOfTaking(ExecutionFixtures):
-    """Take, run, and release."""
-
     def test_what_is_taken_comes_with_its_job(self, store: ExecutingStore) -> None:
-        """The answers are in the order of the request."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a")]))
         answers = store.executions.take([("b", due_at(60)), A])
@@ -44,12 +39,10 @@ class RulesOfTaking(ExecutionFixtures):
         assert (row.status, row.number) == (TAKEN, 7)
 
     def test_taking_again_is_answered_again(self, store: ExecutingStore) -> None:
-        """The first answer was lost."""
         plan(store, planned())
         assert store.executions.take([A]) == store.executions.take([A])
 
     def test_what_we_have_is_known(self, store: ExecutingStore) -> None:
-        """An execution is ours until it is released."""
         plan(store, planned("a"), planned("b"), planned("c"))
         store.executions.take([A])
         store.executions.fetch(["b"], due_at(7))
@@ -58,7 +51,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert [row.job_id for row in store.executions.taken()] == ["b"]
 
     def test_a_job_is_fetched_out_of_its_turn(self, store: ExecutingStore) -> None:
-        """An act waits for the job. Its execution in the queue stays there, and plans go on as usual."""
+        """Its execution in the queue stays there."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a")]))
         now_us = due_at(7)
@@ -75,14 +68,13 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(7, DONE), (60, SUPERSEDED), (90, PENDING)]
 
     def test_a_job_that_has_nothing_live_is_fetched_too(self, store: ExecutingStore) -> None:
-        """The job may be paused."""
         plan(store, planned(seconds=None))
         (found,) = store.executions.fetch(["a"], due_at(7))
         assert isinstance(found, Fetched)
         assert found.live is None
 
     def test_a_job_that_an_agent_has_is_not_fetched(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """Once that node has died, the job comes with the ticks that were cut off."""
+        """After that node's death it comes with its cut-off ticks."""
         plan(store, planned())
         store.executions.take([A])
         store.commit(Batch(marks=[mark("a", 60, fence=1)], planned=by_job(planned(seconds=120))))
@@ -93,7 +85,6 @@ class RulesOfTaking(ExecutionFixtures):
             assert statuses(other) == [(60, DONE), (70, TAKEN), (120, PENDING)]
 
     def test_what_is_not_live_is_not_taken(self, store: ExecutingStore) -> None:
-        """The answer says why."""
         plan(store, planned())
         store.commit(Batch(planned=by_job(planned(seconds=90))))
         store.commit(Batch(planned=by_job(planned(seconds=120, skips=True))))
@@ -107,13 +98,12 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store)[1:] == [(90, SKIPPED), (120, PENDING)]
 
     def test_a_job_that_is_gone_is_not_taken(self, store: ExecutingStore) -> None:
-        """Its execution has not been superseded yet."""
+        """Its execution is not superseded yet."""
         plan(store, planned())
         store.commit(Batch(jobs={"a": None}))
         assert store.executions.take([A]) == [NotTaken.UNKNOWN]
 
     def test_a_job_is_taken_once(self, store: ExecutingStore) -> None:
-        """Its next execution comes out of the queue while its last one still runs here."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(planned=by_job(planned(seconds=120))))
@@ -121,14 +111,13 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, TAKEN), (120, PENDING)]
 
     def test_of_two_ticks_of_a_job_one_is_taken(self, store: ExecutingStore) -> None:
-        """Both are asked for in one call."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(planned=by_job(planned(seconds=120))))
         assert isinstance(store.executions.take([A, ("a", due_at(120))])[0], Taken)
 
     def test_what_is_released_is_done(self, store: ExecutingStore) -> None:
-        """It comes out of the queue in vain. Only the last done execution is known."""
+        """Only the last done execution is known."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=120))))
@@ -140,7 +129,6 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(120, DONE), (180, PENDING)]
 
     def test_a_release_that_is_repeated_leaves_what_was_taken_since(self, store: ExecutingStore) -> None:
-        """The answer was lost, so the batch is sent again."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         batch = Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=120)))
@@ -151,7 +139,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, DONE), (120, TAKEN)]
 
     def test_what_is_planned_again_with_its_release_is_live(self, store: ExecutingStore) -> None:
-        """Its node stops in order, without having begun it."""
+        """Its node stops in order, before it began."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put()]))
         store.executions.take([A])
@@ -159,7 +147,6 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, PENDING)]
 
     def test_a_job_of_an_agent_that_has_died_is_taken(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """It comes with the ticks at which that node was cut off."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         first, second = mark(seconds=60, fence=1), mark(seconds=120, fence=2)
@@ -172,7 +159,7 @@ class RulesOfTaking(ExecutionFixtures):
             assert [tick.due_us for tick in answer.owed] == [due_at(120)]
 
     def test_the_next_execution_ends_one_that_was_cut_off(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """Its node had planned further before it died."""
+        """Its node planned further before it died."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(marks=[mark(seconds=60, fence=1)], planned=by_job(planned(seconds=120))))
@@ -184,7 +171,6 @@ class RulesOfTaking(ExecutionFixtures):
             assert other.executions.take([A]) == [NotTaken.DONE]
 
     def test_who_has_been_taken_over_takes_nothing(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """No commit of it succeeds either."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put()]))
         with another(make_store) as other:

@@ -1,4 +1,4 @@
-"""Is it a queue? The suite for every queue, ours and your own, and a beanstalkd for tests.
+"""The suite for every queue, ours and your own, and a beanstalkd for tests.
 
     from scheduler.testing.queues import QueueConformance, Turned
 
@@ -12,12 +12,12 @@
         def make_queue(self):
             return MyQueue
 
-`make_queue` makes a closed queue object; all of one test are on the same server, which is empty when the test begins.
-`world` has the queues' clock, and lets time pass for them and for the server. A queue that processes share must pass
-`SharedQueueConformance` too. So must a queue with the method of `scheduler.queues.Bounded` `BoundedQueueConformance`,
-and a queue on a beanstalkd `BeanstalkdConformance`.
+`make_queue` makes a closed queue object, all on one server that is empty when a test begins. `world` has the clock of
+queues and server, and lets time pass. A queue that processes share must also pass `SharedQueueConformance`, a queue
+with the method of `scheduler.queues.Bounded` `BoundedQueueConformance`, and a queue on a beanstalkd
+`BeanstalkdConformance`.
 
-`FakeBeanstalkd` speaks beanstalkd's protocol, in this process. Needs pytest.
+`FakeBeanstalkd` speaks beanstalkd's protocol in this process. Needs pytest.
 """
 
 from __future__ import annotations

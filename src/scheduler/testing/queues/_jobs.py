@@ -1,7 +1,4 @@
-"""The jobs of a beanstalkd as one object: in tubes, each delayed, ready, reserved or buried.
-
-It has no socket and no clock: each call gets the instant, in seconds. Deadlines are instants, as in the real one.
-"""
+"""The jobs of a fake beanstalkd, without socket or clock: each call gets the instant, in seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from attrs import Factory, define
 
 State = Literal["ready", "delayed", "reserved", "buried"]
 MARGIN: Final = 1.0
-"""Seconds before a job's time to run ends: from then on its holder gets a warning instead of a job."""
+"""Seconds before a job's time to run ends: its holder now gets a warning instead of a job."""
 
 Owner = object
 """A connection that has reserved a job."""
@@ -22,9 +19,7 @@ Owner = object
 
 @define(eq=False)
 class Job:
-    """A job. `until`: the instant at which its delay, or its time to run, ends. `order`: its number in order of
-    arrival.
-    """
+    """`until`: the end of its delay or time to run. `order`: of arrival."""
 
     number: int
     tube: str
@@ -40,7 +35,6 @@ class Job:
     counts: Counter[str] = Factory(Counter)
 
     def statistics(self, now: float) -> dict[str, Any]:
-        """Return the answer to `stats-job`."""
         waits = self.state in {"delayed", "reserved"}
         return {
             "id": self.number,
@@ -57,15 +51,13 @@ class Job:
 
 
 class Jobs:
-    """All jobs of a server."""
-
     def __init__(self) -> None:
         self.by_number: dict[int, Job] = {}
         self.paused: dict[str, float] = {}
         self.pauses: dict[str, int] = {}
-        """For how many seconds each tube was paused last."""
+        """Seconds of each tube's last pause."""
         self.totals: Counter[str] = Counter()
-        """Jobs that have been put, by tube."""
+        """Jobs put, by tube."""
         self.deletions: Counter[str] = Counter()
         self.pauses_asked: Counter[str] = Counter()
         self.timeouts = 0
@@ -73,7 +65,6 @@ class Jobs:
         self._orders = count(1)
 
     def put(self, now: float, tube: str, body: bytes, *, priority: int, delay: int, ttr: int) -> Job:
-        """Take a job in."""
         job = Job(next(self._numbers), tube, body, priority, delay, max(ttr, 1), now)
         self.by_number[job.number] = job
         self.totals[tube] += 1
@@ -81,7 +72,7 @@ class Jobs:
         return job
 
     def pass_time(self, now: float) -> None:
-        """Make jobs ready whose delay, or time to run, has ended."""
+        """Make jobs ready whose delay or time to run has ended."""
         for job in self.by_number.values():
             if job.state == "reserved" and job.until <= now:
                 job.counts["timeouts"] += 1
@@ -91,7 +82,6 @@ class Jobs:
                 self._ready(job)
 
     def next_ready(self, now: float, tubes: Collection[str]) -> Job | None:
-        """Return the job that goes first among those tubes."""
         ready = [
             job
             for job in self.by_number.values()
@@ -100,38 +90,33 @@ class Jobs:
         return min(ready, key=lambda job: (job.priority, job.order), default=None)
 
     def reserve(self, job: Job, now: float, owner: Owner) -> None:
-        """Give a job to its new owner."""
         job.state, job.owner, job.until = "reserved", owner, now + job.ttr
         job.counts["reserves"] += 1
 
     def held(self, number: int, owner: Owner) -> Job | None:
-        """Return a job that this owner has reserved."""
         job = self.by_number.get(number)
         return job if job is not None and job.state == "reserved" and job.owner is owner else None
 
     def held_by(self, owner: Owner) -> list[Job]:
-        """Return all jobs that this owner has reserved."""
         return [job for job in self.by_number.values() if job.state == "reserved" and job.owner is owner]
 
     def release(self, job: Job, now: float, priority: int, delay: int) -> None:
-        """Make a job wait again."""
         job.priority, job.delay = priority, delay
         job.counts["releases"] += 1
         self._wait(job, now, delay)
 
     def give_back(self, owner: Owner) -> None:
-        """Make ready every job of an owner that is gone."""
+        """Make ready every job of an owner that has gone."""
         for job in self.held_by(owner):
             self._ready(job)
 
     def bury(self, job: Job, priority: int) -> None:
-        """Put a job aside."""
         job.state, job.priority, job.owner = "buried", priority, None
         job.order = next(self._orders)
         job.counts["buries"] += 1
 
     def delete(self, number: int, owner: Owner) -> bool:
-        """Delete a job, unless another owner has reserved it."""
+        """Delete a job, unless another owner has it."""
         job = self.by_number.get(number)
         if job is None or (job.state == "reserved" and job.owner is not owner):
             return False
@@ -151,7 +136,7 @@ class Jobs:
                 return min(found, key=lambda job: job.order, default=None)
 
     def kick(self, tube: str, most: int) -> int:
-        """Make `most` buried jobs ready, or if there are none, delayed ones."""
+        """Make `most` buried jobs ready; if there are none, delayed ones."""
         kind: State = "buried" if self.first(tube, "buried") else "delayed"
         kicked = 0
         while kicked < most and (job := self.first(tube, kind)) is not None:
@@ -160,32 +145,28 @@ class Jobs:
         return kicked
 
     def kick_job(self, job: Job) -> None:
-        """Make one job ready."""
         job.counts["kicks"] += 1
         self._ready(job)
 
     def pause(self, tube: str, now: float, seconds: int) -> None:
-        """Give no job of a tube away for that many seconds."""
         self.paused[tube], self.pauses[tube] = now + seconds, seconds
         self.pauses_asked[tube] += 1
 
     def pause_left(self, tube: str, now: float) -> int:
-        """Return the seconds left of a tube's pause."""
         return max(int(self.paused.get(tube, now) - now), 0)
 
     def next_deadline(self, now: float) -> float | None:
-        """Return the first instant at which a delay or a time to run ends, or a holder must be warned."""
+        """Return when a delay or time to run ends, or a holder must be warned."""
         jobs = self.by_number.values()
         waiting = [job.until for job in jobs if job.state in {"delayed", "reserved"}]
         warnings = [job.until - MARGIN for job in jobs if job.state == "reserved" and job.until - MARGIN > now]
         return min((*waiting, *warnings, *self.paused.values()), default=None)
 
     def tubes(self) -> Iterator[str]:
-        """Yield the tube of each job."""
         return (job.tube for job in self.by_number.values())
 
     def counts(self, tube: str | None = None) -> dict[str, int]:
-        """Return how many jobs there are in each state, in all or in one tube."""
+        """Count jobs by state, in all tubes or one."""
         states = Counter(job.state for job in self.by_number.values() if tube in {None, job.tube})
         urgent = sum(job.state == "ready" and job.priority < 1_024 for job in self.by_number.values())  # noqa: PLR2004
         named = {f"current-jobs-{state}": states[state] for state in ("ready", "reserved", "delayed", "buried")}

@@ -1,5 +1,3 @@
-"""The rules of a queue on a beanstalkd: what only such a server may do to it."""
-
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, closing
@@ -14,7 +12,7 @@ from ._world import Opened, Turned
 HOUR = 3_600
 
 TRIES: Final = 20
-"""How often a test lets a tick's time run out. A server that warns its holder first gives more time."""
+"""To let a tick's time run out: a server that warns its holder first gives more time."""
 
 
 class BeanstalkdServer(Protocol):
@@ -23,7 +21,7 @@ class BeanstalkdServer(Protocol):
     address: str
 
     def restart(self, *, log: bool) -> None:
-        """Kill and start it, with what its log has kept, or with nothing."""
+        """Kill and start it, with what its log kept, or with nothing."""
 
     def drain(self) -> None:
         """Make it refuse every put."""
@@ -35,11 +33,11 @@ class BeanstalkdServer(Protocol):
         """Keep it down during the block."""
 
     def say(self, *lines: bytes) -> bytes:
-        """Send lines on a connection of its own, and return the answer to the last."""
+        """Send lines on a new connection. Return the last answer."""
 
 
 class BeanstalkdConformance(QueueFixtures):
-    """The suite for a queue on a beanstalkd. A subclass brings `server`, besides `world` and `make_queue`."""
+    """The suite for a queue on a beanstalkd. A subclass brings `server`, `world` and `make_queue`."""
 
     @pytest.fixture
     def server(self) -> BeanstalkdServer:
@@ -50,7 +48,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_number_of_a_server_that_has_lost_all_is_another_s(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Numbers begin at 1 again: an old position must not remove the new job there."""
+        """An old position must not remove the new job there."""
         old, new = Tick("old", world.due_in(60)), Tick("new", world.due_in(60))
         (place,) = opened.queue.put([old])
         assert place is not None
@@ -65,7 +63,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_server_that_kept_its_log_has_all_under_the_old_numbers(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The instance is another, yet nothing is lost: the bodies prove it."""
+        """The instance is another; the bodies prove that nothing is lost."""
         tick = Tick("a", world.due_in(60))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -80,7 +78,6 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_comes_out_of_a_server_that_was_restarted(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The connections are made again, and watch their tubes again."""
         before = Tick("before", world.due_in(0))
         opened.queue.put([before])
         (delivery,) = opened.wait_for(1)  # so there are connections that the restart ends
@@ -94,7 +91,6 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_server_that_is_drained_has_ticks_wait_here(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The answer says so, it is counted, and the ticks come out in time."""
         server.drain()
         tick = Tick("a", world.due_in(5))
         assert opened.queue.put([tick]) == [None]
@@ -107,7 +103,6 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_server_that_is_gone_has_ticks_wait_here(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """No tick is late because of a restart of the server."""
         with server.stopped():
             tick = Tick("a", world.due_in(5))
             assert opened.queue.put([tick]) == [None]
@@ -118,7 +113,6 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_that_a_server_would_not_take_is_not_sent(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The connection asks for the server's bound at first, and goes on."""
         big, small = Tick("x" * 70_000, world.due_in(-1)), Tick("a", world.due_in(60))
         publisher = server.say(b"stats").count(b"cmd-put: 0")
         here, there = opened.queue.put([big, small])
@@ -131,7 +125,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_clock_that_is_set_forward_lets_nothing_begin_early(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """All deadlines of a server follow its wall clock. A tick that comes out too early goes back for the rest."""
+        """All deadlines of a server follow its wall clock."""
         tick, marker = Tick("a", world.due_in(1_000)), Tick("b", world.due_in(0))
         (place,) = opened.queue.put([tick])
         server.step(HOUR)
@@ -151,7 +145,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_clock_that_is_set_back_is_seen_in_the_time_left(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """The tick would come out an hour late. An audit compares, removes it and puts it again."""
+        """An audit compares, removes the tick and puts it again."""
         tick = Tick("a", world.due_in(10))
         (place,) = opened.queue.put([tick])
         server.step(-HOUR)
@@ -167,7 +161,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_beyond_what_a_server_can_count_gets_there_by_hops(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """2^32 - 1 seconds are 136 years. After the first hop it goes back for the rest."""
+        """2^32 - 1 seconds are 136 years."""
         tick = Tick("a", world.due_in(200 * 365.25 * 86_400))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -180,7 +174,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.ticks() == []
 
     def test_what_is_no_tick_is_put_aside(self, opened: Opened, server: BeanstalkdServer) -> None:
-        """Another program uses our tube: its job is neither deleted nor taken again."""
+        """Another program may use our tube."""
         assert server.say(b"use timerqueue", b"put 0 0 60 5\r\nhello").startswith(b"INSERTED")
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=1))
         assert opened.queue.statistics().strange == 1
@@ -196,7 +190,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.queue.statistics().strange == 1
 
     def test_what_is_held_is_touched(self, opened: Opened, world: Turned) -> None:
-        """A run may take longer than the server's time to run: no other node gets the tick."""
+        """A run may take longer than the server's time to run."""
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -210,7 +204,7 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_that_was_not_touched_in_time_is_another_s(
         self, make_queue: MakeQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Its holder may have been stopped. Its end then changes nothing, and is counted."""
+        """Its first holder's end changes nothing, and is counted."""
         with closing(make_queue()) as queue:
             opened = Opened(queue, world)
             opened.queue.put([Tick("a", world.due_in(0))])
@@ -228,7 +222,6 @@ class BeanstalkdConformance(QueueFixtures):
             eventually(lambda: opened.queue.census(Kind.RUN).total == 1)
 
     def test_a_place_of_a_number_that_no_server_gives_is_empty(self, opened: Opened, world: Turned) -> None:
-        """A row may hold any number, and a number outside of the protocol is not sent."""
         tick = Tick("a", world.due_in(60))
         for number in (0, 999_999_999, 2**64 - 1, 2**64, -1):
             place = Place(opened.queue.instance(), number)

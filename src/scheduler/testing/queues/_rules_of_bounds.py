@@ -1,5 +1,3 @@
-"""The rules of a queue that can be told how much room there is."""
-
 from __future__ import annotations
 
 from contextlib import closing
@@ -11,10 +9,10 @@ from ._world import Opened, Turned
 
 
 class BoundedQueueConformance(QueueFixtures):
-    """The suite for a queue that several processes use and that has the method of `Bounded`."""
+    """The suite for a queue with the method of `Bounded` that several processes use."""
 
     def test_no_more_come_out_than_there_is_room_for(self, make_queue: MakeQueue, world: Turned) -> None:
-        """Each settled tick makes room for another. Ticks that are out stay out when the room shrinks."""
+        """Ticks that are out stay out when the room shrinks."""
         queue = make_queue()
         with closing(queue):
             _bound(queue, 3)
@@ -32,7 +30,6 @@ class BoundedQueueConformance(QueueFixtures):
             opened.wait_for(10)
 
     def test_what_one_has_no_room_for_comes_out_to_another(self, make_queue: MakeQueue, world: Turned) -> None:
-        """A process without room takes nothing."""
         with closing(make_queue()) as full, closing(make_queue()) as free:
             _bound(full, 0)
             at_full, at_free = Opened(full, world), Opened(free, world)

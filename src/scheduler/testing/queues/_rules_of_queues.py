@@ -1,5 +1,3 @@
-"""The sentences of the protocol `Queue`, as tests."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -17,7 +15,6 @@ STRANGE_IDS = ["x", "a b", "line\r\nbreak", "ü€😀", "\ud800", "'\"\\", "0",
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """Wait for other threads and servers."""
     pause = Event()
     for _ in range(int(PATIENCE / 0.01)):
         if holds():
@@ -27,8 +24,6 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 class QueueFixtures:
-    """A queue that is open. `make_queue` says how it is made, `world` how its time passes."""
-
     @pytest.fixture
     def world(self) -> Turned:
         """A clock that the test turns."""
@@ -37,23 +32,22 @@ class QueueFixtures:
 
     @pytest.fixture
     def make_queue(self) -> MakeQueue:
-        """A callable: each call makes a new, closed queue object, all on the same server."""
+        """Each call makes a new, closed queue object, all on one server."""
         msg = "a subclass says how its queue is made: see the docstring of scheduler.testing.queues"
         raise NotImplementedError(msg)
 
     @pytest.fixture
     def opened(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
-        """A queue that is open."""
         queue = make_queue()
         with closing(queue):
             yield Opened(queue, world)
 
 
 class QueueConformance(QueueFixtures):
-    """Every sentence of the protocol `Queue` as a test. A subclass brings the fixtures `world` and `make_queue`."""
+    """Tests of the protocol `Queue`. A subclass brings the fixtures `world` and `make_queue`."""
 
     def test_a_tick_comes_out_when_it_is_due(self, opened: Opened, world: Turned) -> None:
-        """It comes about a second early at most: its node waits for the rest, by an exact clock."""
+        """At most about a second early: its node waits for the rest."""
         late, soon = Tick("late", world.due_in(10.5)), Tick("soon", world.due_in(3.5))
         opened.queue.put([late, soon])
         world.turn(4)
@@ -62,27 +56,25 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(2)] == [soon, late]
 
     def test_a_tick_that_is_overdue_comes_out_at_once(self, opened: Opened, world: Turned) -> None:
-        """Its job decides whether it is too late to run."""
+        """Its job decides whether it is too late."""
         opened.queue.put([Tick("a", world.due_in(-86_400)), Tick("b", 0)])
         assert {delivery.tick.job_id for delivery in opened.wait_for(2)} == {"a", "b"}
 
     @pytest.mark.parametrize("job_id", STRANGE_IDS)
     def test_a_tick_comes_out_as_it_went_in(self, opened: Opened, world: Turned, job_id: str) -> None:
-        """An id may be any text, and an instant has microseconds."""
         tick = Tick(job_id, world.due_in(-1) + 123_457)
         (place,) = opened.queue.put([tick])
         (delivery,) = opened.wait_for(1)
         assert (delivery.tick, delivery.place) == (tick, place)
 
     def test_a_tick_that_is_done_is_gone(self, opened: Opened, world: Turned) -> None:
-        """It does not come out again."""
         opened.queue.put([Tick("a", world.due_in(0))])
         opened.wait_for(1)[0].done()
         eventually(lambda: opened.queue.census(Kind.RUN).total == 0)
         eventually(lambda: opened.queue.statistics().done == 1)
 
     def test_a_tick_that_was_taken_is_reserved(self, opened: Opened, world: Turned) -> None:
-        """It is still counted: without it the tick would look lost."""
+        """It is still counted, or would look lost."""
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         opened.wait_for(1)
@@ -94,7 +86,7 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.census(Kind.RUN) == Census(reserved=1)
 
     def test_a_tick_that_waits_tells_how_long(self, opened: Opened, world: Turned) -> None:
-        """The queue's own clock counts: it is compared with the due instant."""
+        """By the queue's own clock."""
         tick = Tick("a", world.due_in(100.5))
         (place,) = opened.queue.put([tick])
         world.turn(50)
@@ -106,7 +98,6 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.census(Kind.RUN) == Census(delayed=1)
 
     def test_a_tick_that_is_cancelled_does_not_come_out(self, opened: Opened, world: Turned) -> None:
-        """It is gone, and a second cancel finds nothing."""
         tick, other = Tick("a", world.due_in(3)), Tick("b", world.due_in(4))
         place, _ = opened.queue.put([tick, other])
         assert place is not None
@@ -117,7 +108,7 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(1)] == [other]
 
     def test_a_tick_is_not_cancelled_in_place_of_another(self, opened: Opened, world: Turned) -> None:
-        """A position may have another tick now: the body is compared before it is deleted."""
+        """The body is compared: its position may have another tick now."""
         tick, other = Tick("a", world.due_in(60)), Tick("a", world.due_in(61))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -125,7 +116,6 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.cancel([(tick, place)]) == [True]
 
     def test_a_tick_that_is_released_comes_out_again(self, opened: Opened, world: Turned) -> None:
-        """It comes at once, or after the given seconds."""
         tick = Tick("a", world.due_in(0))
         opened.queue.put([tick])
         opened.wait_for(1)[0].release()
@@ -136,7 +126,6 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(3)] == [tick] * 3
 
     def test_a_tick_that_is_buried_comes_out_when_it_is_kicked(self, opened: Opened, world: Turned) -> None:
-        """Until then no node gets it, and nothing is lost."""
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         opened.wait_for(1)[0].bury()
@@ -147,7 +136,7 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(2)] == [tick] * 2
 
     def test_a_tick_that_is_buried_can_be_taken_out_and_put_again(self, opened: Opened, world: Turned) -> None:
-        """In this way an audit makes it come out, without touching other buried jobs."""
+        """An audit does so, without touching other buried jobs."""
         tick, beside = Tick("a", world.due_in(0)), Tick("b", world.due_in(0))
         places = opened.queue.put([tick, beside])
         for delivery in opened.wait_for(2):
@@ -161,7 +150,6 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.census(Kind.RUN) == Census(reserved=1, buried=1)
 
     def test_audits_are_counted_apart_from_runs(self, opened: Opened, world: Turned) -> None:
-        """An operator sees at once whether there is one, among a million runs."""
         audit = Tick("", world.due_in(60), Kind.AUDIT, 7)
         opened.queue.put([audit, Tick("a", world.due_in(120))])
         assert opened.queue.census(Kind.AUDIT) == Census(delayed=1)
@@ -170,14 +158,14 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(1)] == [audit]
 
     def test_a_tick_that_is_put_twice_stands_there_twice(self, opened: Opened, world: Turned) -> None:
-        """The tick's record decides; a queue that compared all ticks would be slow."""
+        """The tick's record decides; comparing all ticks would be slow."""
         tick = Tick("a", world.due_in(60))
         first, second = opened.queue.put([tick, tick])
         assert first != second
         assert opened.queue.census(Kind.RUN).total == 2  # noqa: PLR2004 - twice
 
     def test_a_tick_of_another_century_waits(self, opened: Opened, world: Turned) -> None:
-        """It waits longer than a server can count."""
+        """Longer than a server can count."""
         tick = Tick("a", world.due_in(300 * 365.25 * 86_400))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -186,13 +174,11 @@ class QueueConformance(QueueFixtures):
         assert position.standing is Standing.DELAYED
 
     def test_nothing_is_put_when_nothing_is_given(self, opened: Opened) -> None:
-        """An empty list needs no server."""
         assert opened.queue.put([]) == []
         assert opened.queue.cancel([]) == []
         assert opened.queue.look([]) == []
 
     def test_a_queue_counts_what_it_does(self, opened: Opened, world: Turned) -> None:
-        """An operator sees at once whether ticks come out."""
         opened.queue.put([Tick(str(number), world.due_in(0)) for number in range(20)])
         for delivery in opened.wait_for(20):
             delivery.done()
@@ -201,14 +187,13 @@ class QueueConformance(QueueFixtures):
         assert (statistics.placed, statistics.delivered, statistics.premature) == (20, 20, 0)
 
     def test_a_queue_that_is_not_open_says_so(self, make_queue: MakeQueue) -> None:
-        """It has no clock, and no `deliver`."""
         with pytest.raises(QueueError, match="not open"):
             make_queue().put([Tick("a", 0)])
         make_queue().close()
 
 
 class SharedQueueConformance(QueueFixtures):
-    """The suite for a queue that several processes use: each queue object stands for one process."""
+    """The suite for a queue that several processes use. Each queue object stands for one process."""
 
     @pytest.fixture
     def beside(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
@@ -218,14 +203,13 @@ class SharedQueueConformance(QueueFixtures):
             yield Opened(queue, world)
 
     def test_each_tick_goes_to_one_of_them(self, opened: Opened, beside: Opened, world: Turned) -> None:
-        """A tick that was taken goes to no other process."""
         ticks = [Tick(str(number), world.due_in(-1)) for number in range(200)]
         opened.queue.put(ticks)
         eventually(lambda: len(opened.come_out) + len(beside.come_out) == len(ticks))
         assert sorted(each.job_id for each in opened.ticks() + beside.ticks()) == sorted(each.job_id for each in ticks)
 
     def test_what_one_has_not_settled_goes_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
-        """The ticks of a process that ends, in any way, are taken over at once."""
+        """At once, however a process ends."""
         first = Opened(make_queue(), world)
         tick = Tick("a", world.due_in(0))
         first.queue.put([tick])
@@ -236,7 +220,6 @@ class SharedQueueConformance(QueueFixtures):
             assert [delivery.tick for delivery in second.wait_for(1)] == [tick]
 
     def test_what_one_has_settled_does_not_go_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
-        """An orderly end sends what was settled."""
         first = Opened(make_queue(), world)
         first.queue.put([Tick("a", world.due_in(0))])
         first.wait_for(1)[0].done()
@@ -247,7 +230,7 @@ class SharedQueueConformance(QueueFixtures):
     def test_a_tick_for_some_labels_comes_out_to_those_who_listen(
         self, opened: Opened, beside: Opened, world: Turned
     ) -> None:
-        """Any process may have put it, and labels may be long. Listeners get ticks without labels, too."""
+        """Labels may be long. Listeners also get ticks without labels."""
         wheres = ["region=eu", f"region=eu,zone={'z' * 63},rack={'r' * 63},room={'ü' * 63}"]
         opened.queue.listen(wheres)
         beside.queue.listen(["region=us"])
@@ -264,7 +247,6 @@ class SharedQueueConformance(QueueFixtures):
     def test_a_tick_for_labels_waits_for_somebody_who_listens(
         self, opened: Opened, beside: Opened, world: Turned
     ) -> None:
-        """It is counted, and comes out however late a process listens."""
         beside.queue.listen([])
         tick = Tick("a", world.due_in(-1), where="region=eu")
         (place,) = opened.queue.put([tick])
@@ -283,7 +265,7 @@ class SharedQueueConformance(QueueFixtures):
         assert opened.queue.census(Kind.RUN).delayed == 1
 
     def test_a_tick_that_stands_with_others_than_its_own_is_astray(self, opened: Opened, world: Turned) -> None:
-        """Its job may have been replaced. It is the same tick, and can be removed."""
+        """Its job may have been replaced. It can still be removed."""
         due_us = world.due_in(60)
         tick, eu = Tick("a", due_us), Tick("a", due_us, where="region=eu")
         (place,) = opened.queue.put([tick])
@@ -293,7 +275,6 @@ class SharedQueueConformance(QueueFixtures):
         assert opened.queue.cancel([(eu, place)]) == [True]
 
     def test_one_cancels_what_another_has_put(self, opened: Opened, beside: Opened, world: Turned) -> None:
-        """Any process may edit a job."""
         tick = Tick("a", world.due_in(60))
         (place,) = opened.queue.put([tick])
         assert place is not None

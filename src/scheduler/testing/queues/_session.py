@@ -1,7 +1,7 @@
-"""One connection's commands to a fake beanstalkd, as text in and text out: doc/protocol.txt of the real one.
+"""One connection's commands to a fake beanstalkd, as text (doc/protocol.txt of the real one).
 
-As in the real one, an answer follows each command strictly in order. A connection that waits for a job reads nothing
-else. After a malformed `put` its body is read as the next command.
+As in the real one, answers follow commands strictly in order, and a waiting connection reads nothing else. After a
+malformed `put` its body is read as the next command.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ _TUBE: Final = re.compile(r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}")
 
 
 class Refused(Exception):
-    """A command that is answered with an error."""
-
     def __init__(self, answer: str) -> None:
         super().__init__(answer)
         self.answer = answer
@@ -32,8 +30,6 @@ def refuse(answer: str) -> NoReturn:
 
 
 class Server(Protocol):
-    """A server, as a session sees it."""
-
     jobs: Jobs
     commands: Counter[str]
     is_draining: bool
@@ -42,20 +38,18 @@ class Server(Protocol):
     id: str
 
     def now(self) -> float:
-        """Return the server's wall clock, in seconds."""
+        """Wall clock, in seconds."""
 
     def real_now(self) -> float:
-        """Return seconds of real time."""
+        """Seconds of real time."""
 
-    def tubes(self) -> set[str]:
-        """Return the names of all tubes."""
+    def tubes(self) -> set[str]: ...
 
-    def statistics(self, tube: str | None = None) -> dict[str, Any]:
-        """Return what `stats` says, or `stats-tube` of a tube."""
+    def statistics(self, tube: str | None = None) -> dict[str, Any]: ...
 
 
 class Session:
-    """A connection: what it has said and waits for. `waits_until`: an instant if it is reserving, else None."""
+    """A connection. `waits_until`: an instant while it reserves."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -69,13 +63,12 @@ class Session:
         self.has_reserved = False
 
     def receive(self, data: bytes) -> None:
-        """Take bytes in, and carry out complete commands."""
         self.incoming += data
         while self.waits_until is None and not self.is_over and self._one():
             pass
 
     def look_again(self) -> None:
-        """Answer a connection that waits: a job, or that there is none. Read on if it waits no more."""
+        """Answer a waiting connection if possible, then read on."""
         if self.waits_until is not None and self._reserved(self.waits_until):
             self.receive(b"")
 
@@ -104,7 +97,7 @@ class Session:
         command(self, *words) if command.__code__.co_argcount == len(words) + 1 else refuse("BAD_FORMAT")
 
     def _put(self, words: list[str], rest: bytes) -> bool:
-        """Take a job in, once all of it is here."""
+        """Take a job in once it is complete."""
         server = self.server
         try:
             priority, delay, ttr, size = map(number, words)
@@ -148,7 +141,6 @@ class Session:
         return self.server.jobs.held(number(text, LARGEST_NUMBER), self) or refuse("NOT_FOUND")
 
     def _reserved(self, until: float) -> bool:
-        """Answer a connection that waits, if there is an answer now."""
         now, jobs = self.server.now(), self.server.jobs
         held = jobs.held_by(self)
         if (job := jobs.next_ready(now, self.watching)) is not None:
@@ -294,14 +286,14 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
 
 
 def number(text: str, most: int = MOST) -> int:
-    """Read a number of the protocol: only digits, 32 bits, or 64 for a job's number."""
+    """Read digits: 32 bits, or 64 for a job's number."""
     if not (text.isascii() and text.isdigit()) or int(text) > most:
         refuse("BAD_FORMAT")
     return int(text)
 
 
 def named(tube: str) -> str:
-    """Refuse what cannot be a tube's name."""
+    """Check a tube's name."""
     if not _TUBE.fullmatch(tube):
         refuse("BAD_FORMAT")
     return tube

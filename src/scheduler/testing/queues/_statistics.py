@@ -1,4 +1,4 @@
-"""The answers to `stats` and `stats-tube`, with every key of the real one. What a fake lacks is 0."""
+"""The answers to `stats` and `stats-tube`, with every key of the real one; 0 for what a fake lacks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ _COUNTED: Final = (
     *("release", "use", "watch", "ignore", "bury", "kick", "touch", "stats", "stats-job", "stats-tube", "list-tubes"),
     *("list-tube-used", "list-tubes-watched", "pause-tube"),
 )
-"""Commands that the real one counts."""
 
 assert {*_COUNTED} <= {"put", *COMMANDS}
 
 
 def of_server(server: Server, sessions: Collection[Session], *, connections: int, uptime: int) -> dict[str, Any]:
-    """Return the answer to `stats`. `connections`: how many there have been."""
+    """`connections`: how many there have been."""
     return {
         **server.jobs.counts(),
         **{f"cmd-{name}": server.commands[name] for name in _COUNTED},
@@ -52,7 +51,6 @@ def of_server(server: Server, sessions: Collection[Session], *, connections: int
 
 
 def of_tube(server: Server, sessions: Collection[Session], tube: str) -> dict[str, Any]:
-    """Return the answer to `stats-tube`."""
     jobs, now = server.jobs, server.now()
     watching = [each for each in sessions if tube in each.watching]
     left = jobs.pause_left(tube, now)

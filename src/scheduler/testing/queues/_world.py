@@ -1,5 +1,3 @@
-"""The world of tests of a queue: a clock that is turned, an open queue, its deliveries."""
-
 from __future__ import annotations
 
 import heapq
@@ -15,23 +13,23 @@ from timerqueue import Clock
 from ...queues import Delivery, Queue, Tick
 
 PATIENCE: Final = 60.0
-"""Seconds after which a test stops waiting for other threads and for servers."""
+"""Seconds to wait for other threads and servers."""
 
 
 @define(eq=False)
 class Turned:
-    """A clock, and a function that lets seconds pass by it, for the queues and for their server."""
+    """A clock, and a function that lets seconds pass for queues and server."""
 
     clock: Clock
     turn: Callable[[float], object]
 
     def due_in(self, seconds: float) -> int:
-        """Return the instant that many seconds from now, in microseconds."""
+        """Return an instant in microseconds."""
         return int((self.clock.wall() + seconds) * 1_000_000)
 
 
 class Opened:
-    """A queue that is open in a world. `come_out`: deliveries, in the order in which they came."""
+    """An open queue. `come_out`: deliveries in their order."""
 
     def __init__(self, queue: Queue, world: Turned) -> None:
         self.queue = queue
@@ -50,7 +48,6 @@ class Opened:
             return self._changed.wait_for(lambda: len(self.come_out) >= how_many, within)
 
     def wait_for(self, how_many: int) -> list[Delivery]:
-        """Return all deliveries, once there are that many."""
         self.fire()
         with self._changed:
             came = self._changed.wait_for(lambda: len(self.come_out) >= how_many, PATIENCE)
@@ -58,12 +55,11 @@ class Opened:
             return list(self.come_out)
 
     def ticks(self) -> list[Tick]:
-        """Return the ticks that have come out."""
         with self._changed:
             return [delivery.tick for delivery in self.come_out]
 
     def fire(self) -> None:
-        """Call what is due by the clock, as the heap of a scheduler does."""
+        """Call what is due, as a scheduler's heap does."""
         while (function := self._next_due()) is not None:
             function()
 

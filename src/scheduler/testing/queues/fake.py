@@ -1,4 +1,4 @@
-"""A beanstalkd in this process, for tests without a real one. It speaks the protocol over a Unix socket or TCP."""
+"""A beanstalkd in this process, for tests without a real one."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _starts = count(1)
 
 
 class FakeBeanstalkd:
-    """A beanstalkd that keeps time by `clock`, at `path` or at a free port of 127.0.0.1. Its `address` says where.
+    """A beanstalkd that keeps time by `clock`, on the Unix socket `path` or a free port of 127.0.0.1: its `address`.
 
     Use it as a context manager. `is_draining` and `is_full` make it refuse, `longest_body` is its bound, `commands`
-    counts its commands. Call `wake` after turning the clock. Unlike the real one it counts the seconds of a
-    `reserve-with-timeout` in real time, so that a clock that stands still delays no test.
+    counts its commands. Call `wake` after turning the clock. Unlike the real one, `reserve-with-timeout` counts real
+    seconds, so a clock that stands still delays no test.
     """
 
     def __init__(self, path: Path | str | None = None, *, clock: Clock | None = None) -> None:
@@ -58,7 +58,7 @@ class FakeBeanstalkd:
         self.stop()
 
     def now(self) -> float:
-        """Return the server's wall clock, in seconds."""
+        """Return its wall clock, in seconds."""
         return self._clock.wall()
 
     def real_now(self) -> float:
@@ -66,7 +66,7 @@ class FakeBeanstalkd:
         return self._real.monotonic()
 
     def start(self) -> None:
-        """Listen, as a server that was just started: with a new id, and the jobs that it holds."""
+        """Listen, with a new id and the jobs that it holds."""
         self.id = f"{next(_starts):016d}"  # like one server in two thousand: without a letter
         self._began, self._connections = self.real_now(), 0
         self.commands.clear()
@@ -90,7 +90,7 @@ class FakeBeanstalkd:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it as a kill does. Reserved jobs are ready again at the next start."""
+        """End it as a kill does: reserved jobs are ready again at the next start."""
         self._is_over = True
         self.wake()
         if self._thread is not None:
@@ -103,25 +103,25 @@ class FakeBeanstalkd:
         self._selector.close()
 
     def restart(self, *, log: bool) -> None:
-        """End and start it, with what its log has kept, or with nothing: then its numbers begin at 1 again."""
+        """End and start it, with what its log kept, or with nothing: then numbers begin at 1."""
         self.stop()
         if not log:
             self.jobs = Jobs()
         self.start()
 
     def wake(self) -> None:
-        """Look at the clock now. Returns before the consequences, which waiting connections get."""
+        """Look at the clock now. Waiting connections are answered later."""
         with suppress(OSError):
             self._waker.send(b"!")
 
     def tubes(self) -> set[str]:
-        """Return the names of all tubes: of jobs, and used or watched by a connection."""
+        """Return the tubes of jobs and connections."""
         sessions = list(self._sessions.values())
         used = {tube for session in sessions for tube in (session.using, *session.watching)}
         return {"default", *self.jobs.tubes(), *used}
 
     def statistics(self, tube: str | None = None) -> dict[str, Any]:
-        """Return the answer to `stats`, or to `stats-tube` of a tube."""
+        """Return the answer to `stats`, or `stats-tube`."""
         sessions = self._sessions.values()
         if tube is not None:
             return of_tube(self, sessions, tube)
@@ -137,7 +137,7 @@ class FakeBeanstalkd:
             self._look_again()
 
     def _seconds_to_wait(self) -> float:
-        """Return how long nothing changes by itself. `wake` looks at a clock that is turned by hand."""
+        """Until something changes by itself. A clock turned by hand needs `wake`."""
         deadline = self.jobs.next_deadline(self.now())
         waits = [session.waits_until - self.real_now() for session in self._sessions.values() if session.waits_until]
         if deadline is not None:
