@@ -1,8 +1,6 @@
-"""Stores: the protocol `Store`, its errors, and the values that pass through it.
+"""The protocol `Store`, its errors and values, for writing your own store.
 
-To write a store of your own, you need these, and the suite in `scheduler.testing.stores`. The stores of this package
-are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import only the module that you use: it brings its driver.
-`Store` says which thread calls its methods.
+Import only the store module that you use (`scheduler.stores.memory`, `.sqlite`, `.postgres`): it brings its driver.
 """
 
 from .._placement import chosen, labels_of, lack_text

@@ -1,14 +1,12 @@
-"""The protocol of executions: starts of jobs that wait in a queue outside of the nodes.
+"""The protocol of executions: starts of jobs that wait in an external queue.
 
-With such a queue a job has no node between two of its ticks. What waits for it is an execution: a row of the store. The
-queue holds only its name, the job and the instant. The row is written first, in the transaction that writes the job's
-state. Then the execution is put into the queue, and the next commit writes its position there into the row. When an
-execution comes out of the queue, its row decides: only the live execution is taken.
+A job in such a queue has no node between two ticks. Its next start is an execution, a row of the store; the queue holds
+only its name, job and instant. The row is written first, with the job's state. The execution then goes into the queue,
+and the next commit writes its position. When it comes out, its row decides: only a live one is taken. A job has at most
+one live (pending or scheduled) and one taken execution.
 
     pending -> scheduled -> taken -> done         it waits for the queue, then in it, then a node has its job
-    pending | scheduled -> skipped | superseded   it will not run: it was skipped, or another replaces it
-
-A job has at most one live execution, which is pending or scheduled, and at most one taken execution.
+    pending | scheduled -> skipped | superseded   it will not run: skipped, or replaced
 """
 
 from __future__ import annotations
@@ -24,12 +22,12 @@ from ._rows import DONE, PENDING, SCHEDULED, SKIPPED, SUPERSEDED, Execution, Pla
 LIVE: Final = frozenset({PENDING, SCHEDULED})
 
 PARTS: Final = 16
-"""Parts of all jobs, audited one by one by whichever node comes first."""
+"""Of all jobs. One node at a time audits a part."""
 
 
 @frozen
 class Taken:
-    """A job that is ours until it is released: its row, its state, and the ticks that were cut off."""
+    """A job that is ours until released, with its cut-off ticks."""
 
     job: StoredJob
     state: StoredState | None
@@ -38,24 +36,20 @@ class Taken:
 
 
 class NotTaken(Enum):
-    """Why an execution that has come out of a queue must not run."""
+    """Why an execution from a queue must not run."""
 
     SUPERSEDED = SUPERSEDED
     SKIPPED = SKIPPED
     DONE = DONE
     RUNNING = "running"
-    """A living node has its job, perhaps this one."""
+    """A living node, perhaps this one, has its job."""
     LOCKED = "locked"
-    """Another session has locked a row of its job."""
     UNKNOWN = "unknown"
-    """The execution, or its job, no longer exists."""
+    """The execution or its job is gone."""
 
 
 class Standing(NamedTuple):
-    """The rows of a job. `job`: None if there is none of that id. `live`: its live execution.
-
-    `owes`: it has a tick that must be tried again.
-    """
+    """A job's rows. `owes`: a tick must be tried again."""
 
     id: str
     job: StoredJob | None
@@ -66,9 +60,9 @@ class Standing(NamedTuple):
 
 @frozen(kw_only=True)
 class Fetched:
-    """A job that is ours out of its turn, until it is released. `due_us`: its execution, which is in no queue.
+    """A job taken out of its turn, ours until released. `due_us`: our execution, in no queue.
 
-    `live`: the execution that waits meanwhile as before.
+    `live`: the execution that still waits.
     """
 
     taken: Taken
@@ -77,12 +71,12 @@ class Fetched:
 
 
 Decide = Callable[[Standing], Planned | None]
-"""Returns what to plan for a job with these rows; None: nothing. It does not raise and does no I/O."""
+"""Return what to plan for a job, if anything. No errors, no I/O."""
 
 
 @frozen(kw_only=True)
 class Mended:
-    """The changes that `reconcile` or `audit` has made. `planned`: new executions. `gone`: executions that gave way."""
+    """`planned`: new executions. `gone`: executions that gave way."""
 
     planned: tuple[Execution, ...] = ()
     gone: tuple[Execution, ...] = ()
@@ -90,9 +84,9 @@ class Mended:
 
 @frozen(kw_only=True)
 class Audited(Mended):
-    """The findings of an audit of one part, and what it has mended. `jobs`: how many jobs in it are not paused.
+    """The result of auditing one part. `jobs`: how many are not paused.
 
-    `orphans`: executions that are pending again, because their server lost them or their node died.
+    `orphans`: executions pending again after their server or node lost them.
     """
 
     jobs: int = 0
@@ -100,65 +94,61 @@ class Audited(Mended):
 
 
 class Executions(Protocol):
-    """The verbs of executions. Synchronous. Each raises what Store's verbs raise, and has then changed nothing.
+    """The methods of executions. Synchronous; each raises like Store, and has then changed nothing.
 
-    The thread that commits calls them. `Batch.planned`, `.placed`, `.lost` and `.released` write executions too.
+    The committing thread calls them. `Batch` writes executions too.
     """
 
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """Take the executions of these ticks, (job id, due in microseconds), with their jobs.
+        """Take these ticks, each (job id, due in microseconds), with their jobs. Answers in that order.
 
-        The answers are in the order of the ticks. Taking again what we have gets the same answer. A locked row delays
-        no other execution.
+        Repeated, it answers the same. A locked row delays no other execution.
         """
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
-        """Take these jobs, each given once, though no execution of theirs has come out: an act waits for them.
+        """Take these jobs, each once, out of their turn, because an act waits. Answers in that order.
 
-        The answers are in the order of the ids. An execution of such a job in a queue stays there, and is live. A job
-        that is ours already gets the same answer.
+        Repeated, it answers the same. A queued execution stays queued and live.
         """
 
     def waiting(
         self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
     ) -> list[Execution]:
-        """Return live executions in this status, PENDING or SCHEDULED, due before `before_us`, first due first.
+        """Return PENDING or SCHEDULED executions due before `before_us`, soonest first.
 
-        `after`: the (due_us, job_id) of the last execution of the page before.
+        `after`: the (due_us, job_id) at which the last page ended.
         """
 
     def taken(self) -> list[Execution]:
-        """Return the executions that we have, by their rows."""
+        """Return the executions that we have."""
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """Return the known executions of a job, latest due first."""
+        """Return a job's executions, latest due first."""
 
     def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
-        """Return the labels of these jobs, by job id, if a job has labels."""
+        """Return the labels of these jobs, if any, by job id."""
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
-        """Let `decide` plan the live execution of each of these jobs, unless a living node has taken it.
+        """Let `decide` plan for these jobs, except jobs taken by living nodes.
 
-        Waits for other writers of these jobs. Either a plan is written while its job is as `decide` saw it, or nothing
-        is.
+        Waits for other writers. A plan is written only while its job is as `decide` saw it.
         """
 
     def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
         """Find what is broken in one part of all jobs, and mend it. None: another audit is at this part.
 
-        `part`: 0 to PARTS - 1. `instance`: the server that is the queue; an execution in another server is lost. None:
-        none is lost. (A server with a log has another instance after a restart, and its ticks: `look` there.)
+        `part`: 0 to PARTS - 1. `instance`: of the queue's server; executions in another server are lost. None: none are
+        lost, as when a server's log keeps its ticks over a restart.
 
-        An execution whose node has died is lost, too, and so is what that node planned further: it gives way. The tick
-        may not have begun, may have to be tried again, and may be in no queue. Lost executions are pending again.
+        A dead node's taken execution is lost too, and its further plans give way. Lost executions become pending.
 
-        `decide` is asked for jobs without a pause and without a live execution, and for paused jobs with one. Also for
-        jobs whose live execution followed from another schedule. Live executions of deleted jobs are superseded. Rows
-        that another session writes are passed over. Jobs without a pause are stamped with `now_us`.
+        `decide` is asked for jobs with neither a pause nor a live execution, for paused jobs with one, and after a
+        change of schedule. Live executions of deleted jobs are superseded. Locked rows are passed over. Jobs without a
+        pause are stamped with `now_us`.
         """
 
     def last_audit(self, job_id: str) -> int | None:
         """Return when the job was last audited; None: never."""
 
     def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
-        """Return jobs without a pause and without an audit since then: ids, and when they had one. None comes first."""
+        """Return jobs without a pause or an audit since then, and their last audits, None first."""

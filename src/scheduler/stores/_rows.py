@@ -1,7 +1,7 @@
-"""The values that pass between the scheduler and a store. They are plain, and nothing of them is imported or executed.
+"""The plain values that pass between the scheduler and a store.
 
-Instants are whole microseconds since 1970, UTC, in fields that end in `_us`; lengths are seconds. Texts that hold JSON
-say so. They are tuples, because 10,000 of them a second are made and handed to a driver as they are.
+Fields that end in `_us` are microseconds since 1970, UTC; lengths are seconds. Tuples, because a driver takes 10,000
+per second as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attrs import Factory, define, field, frozen
 from schedule import ScheduleError, duration
 
 RUNNING: Final = "running"
-"""The outcome of a tick that has been marked and has not ended. Found after a restart, it is a crash."""
+"""The outcome of a marked tick without an end. After a restart it is a crash."""
 
 PENDING: Final = "pending"
 SCHEDULED: Final = "scheduled"
@@ -24,18 +24,18 @@ TAKEN: Final = "taken"
 DONE: Final = "done"
 SKIPPED: Final = "skipped"
 SUPERSEDED: Final = "superseded"
-"""The statuses of an execution: see `Executions`."""
+"""Statuses of an execution: see `Executions`."""
 
 LONGEST_RESULT: Final = 2_048
 
 AT_LEAST: Final = "at least"
-"""The error of a record of missed ticks whose count is a lower bound."""
+"""The error of a missed record whose count is a lower bound."""
 
 
 class StoredJob(NamedTuple):
-    """A job's definition. People may write such rows into the table of jobs.
+    """A job's definition. People may write such rows by hand.
 
-    `options`: the options of Scheduler.add that differ from its defaults. `paused`: why it is paused; None: it is not.
+    `options`: of Scheduler.add, except defaults. `paused`: the reason, if paused.
     """
 
     id: str
@@ -55,21 +55,20 @@ class StoredJob(NamedTuple):
 
 
 class JobPause(NamedTuple):
-    """The two columns of a job's row that the scheduler changes by itself: `paused` and `paused_until_us`."""
+    """The columns of a job that the scheduler itself changes."""
 
     paused: str | None = None
     paused_until_us: int | None = None
 
 
 class StoredState(NamedTuple):
-    """A job's state and its counts. Only the scheduler writes it, and always the whole row.
+    """A job's state and counts. Only the scheduler writes it, always the whole row.
 
-    runs = successes + failures + crashes, where a run that goes on counts as a crash. `next_us`: the next regular
-    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: `next_us` was set by hand
-    and need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: unknown. `retry_*`:
-    the failed tick that is tried again, with which attempt, and when. (A tick that a death or a stop cut off says so in
-    its own record.) `not_before_us`: no start is earlier, because of a crash. `missed_is_exact` False: `missed` is a
-    lower bound.
+    runs = successes + failures + crashes, a run in progress included as a crash. `next_us`: the next regular start;
+    None: not planned, or counted from the present run's end. `next_by_hand`: `next_us` need not be a slot of the
+    schedule. `next_of`: the schedule that gave it, if known. `retry_*`: the failed tick to try again; an owed tick has
+    its own record. `not_before_us`: no earlier start, after a crash. `missed_is_exact` False: `missed` is a lower
+    bound.
     """
 
     job_id: str
@@ -101,10 +100,10 @@ class StoredState(NamedTuple):
 
 
 class StoredTick(NamedTuple):
-    """The record of a tick: that it runs, or how it ended. A tick is `(job_id, due_us)`, and has one record.
+    """The one record of a tick `(job_id, due_us)`.
 
-    `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark in this store. `reason` and `count` are
-    for missed ticks: `count` in a row, from `due_us` to `last_due_us`. If there may be more, `error` is AT_LEAST.
+    `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark in this store. `reason` and `count`: of
+    ticks missed in a row, until `last_due_us`. With the `error` AT_LEAST there may be more.
     """
 
     job_id: str
@@ -113,9 +112,9 @@ class StoredTick(NamedTuple):
     fence: int
     outcome: str
     started_us: int | None = None
-    """When the run began. While the tick is RUNNING: when it was marked."""
+    """While RUNNING: when it was marked."""
     ended_us: int | None = None
-    """When the run ended. For a missed tick: when that was recorded."""
+    """If missed: when it was recorded."""
     lateness: float | None = None
     error: str | None = None
     trace: str | None = None
@@ -123,17 +122,17 @@ class StoredTick(NamedTuple):
     count: int = 1  # type: ignore[assignment] # hides the method of tuples
     last_due_us: int | None = None
     result: str | None = None
-    """The last result of the run as JSON, if it fits into LONGEST_RESULT characters."""
+    """JSON of at most LONGEST_RESULT characters."""
     owed: bool = False
-    """A death or a stop has cut the tick off. It will be tried again: delivery is at least once."""
+    """Cut off by a death or a stop; will be tried again."""
 
 
 SIZE_OF_TICK: Final = 200
-"""Bytes of a record without its texts, roughly, with its share of the indexes."""
+"""Bytes of a record without texts, indexes included, roughly."""
 
 
 def size_of(tick: StoredTick) -> int:
-    """Return the bytes of a record, roughly, as Retention.total_bytes counts them."""
+    """Return a record's rough size in bytes."""
     size = SIZE_OF_TICK + len(tick.job_id)
     if tick.error or tick.trace or tick.result:
         size += len(tick.error or "") + len(tick.trace or "") + len(tick.result or "")
@@ -141,7 +140,7 @@ def size_of(tick: StoredTick) -> int:
 
 
 class StoredPause(NamedTuple):
-    """A pause of all jobs in a scope: EVERYTHING, or "tag:" and a tag."""
+    """A pause of a scope: EVERYTHING, or "tag:" and a tag."""
 
     scope: str
     reason: str
@@ -150,11 +149,10 @@ class StoredPause(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """A start of a job that is or was in a queue outside of the nodes: see `Executions`.
+    """A job's start in an external queue: see `Executions`.
 
-    `status`: one of PENDING, SCHEDULED, TAKEN, DONE, SKIPPED, SUPERSEDED. `schedule`: the text that gave it.
-    `next_due_us`: the expected start after it. `instance` and `number`: its position, which server has it under which
-    number. `epoch`: of the node that has taken it; None with TAKEN: that node has gone.
+    `schedule`: the text that gave it. `next_due_us`: the expected next start. `instance`, `number`: its position:
+    server and number there. `epoch`: of the node that took it; None with TAKEN: that node has gone.
     """
 
     job_id: str
@@ -170,10 +168,9 @@ class Execution(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """The execution that becomes a job's live one. `due_us` None: the job gets none.
+    """The execution that becomes a job's live one; `due_us` None: none.
 
-    A live execution at another instant gives way. It is done if its tick has a record, else superseded, or with `skips`
-    skipped. A live execution at this instant stays where it is.
+    Another live execution becomes done if its tick has a record, else superseded, or with `skips` skipped.
     """
 
     job_id: str
@@ -185,7 +182,7 @@ class Planned(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An execution's position in a queue: in which instance of a server, under which number, put when."""
+    """An execution's position in a queue: server instance and number."""
 
     job_id: str
     due_us: int
@@ -195,36 +192,30 @@ class Placed(NamedTuple):
 
 
 class Act(enum.Enum):
-    """The acts that the node of a job is asked for. All other verbs change the job's row."""
+    """What a job's node can be asked to do; all else changes the job's row."""
 
     RUN = "run"
     """Run it once, now."""
     BEGIN = "begin"
-    """Run it once, now, as it was added to start now. Not if it is paused, or has begun to run since."""
+    """Run an added job once, now, unless paused or already run."""
     START_AT = "start at"
-    """Set its next start."""
     SKIP = "skip"
-    """Leave out its next start."""
     SUPERSEDE = "supersede"
     """Replace its next start by the schedule's."""
     RESUME = "resume"
-    """End its rest too, with its pause."""
+    """End its pause, and its rest after a crash."""
     ANEW = "anew"
-    """It has been replaced: forget its state."""
+    """Forget its state: it was replaced."""
     AUDIT = "audit"
-    """Check it against its rows; with `at_us`, whether that tick runs. Asked by visitors."""
+    """Check it against its rows; with `at_us`, whether that tick runs."""
 
 
 MOST_REQUESTS: Final = 1_000
-"""The most requests that one call of `Store.changes` returns."""
+"""Returned by one call of `Store.changes`."""
 
 
 class StoredRequest(NamedTuple):
-    """An act that a node asks of the node of a job. `act` is the value of an Act.
-
-    It waits until the job's present node does it, and is done once. `number`: of the asking node's epoch and a count,
-    so it is unique.
-    """
+    """A request for an Act, done once by whichever node has the job. `number`: unique."""
 
     number: int
     job_id: str
@@ -233,7 +224,7 @@ class StoredRequest(NamedTuple):
 
 
 class RequestDone(NamedTuple):
-    """The end of a request. `due_us`: the tick that came of it; None: none. `reason`: why the tick has no run."""
+    """The end of a request. `due_us`: its tick, if any. `reason`: why that has no run."""
 
     number: int
     job_id: str
@@ -242,9 +233,7 @@ class RequestDone(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer to a request. `is_done`: it was carried out. `is_gone`: its job is gone. `comes_again`: its tick will
-    be retried.
-    """
+    """To a request. `is_gone`: its job is gone. `comes_again`: its tick will be retried."""
 
     number: int
     is_done: bool = False
@@ -257,19 +246,14 @@ class Answer(NamedTuple):
 
 @define
 class Batch:
-    """Changes that are committed together. None in place of a value removes it.
+    """Changes that are committed together: see `Store.commit`. None removes.
 
-    `paused`: two columns of rows that exist, even if another process has changed the rest. `finished`: jobs whose
-    schedule has ended, with its text; each row is removed unless it has another schedule since.
+    `finished`: jobs whose schedule has ended, with its text. `released`: jobs that other nodes may take now, with our
+    execution, if taken. `placed`, `lost`: executions that their server has, or has no longer.
 
-    Four fields are only for stores with executions. `released`: jobs that other nodes may take now, and the execution
-    of each that we took; None: it was never taken. `placed` and `lost`: executions that their server has, or has no
-    longer. `planned`: by job.
-
-    Five are only for stores that nodes share. `added`: which of `jobs` are put only where there is no row, and what the
-    scheduler does where there is one. `begun`: the first states of `added` jobs. Neither these nor `requests` for their
-    ids are written where the row is not put. `done`: requests that this batch carries out. `is_news`: tell the other
-    nodes to look.
+    For shared stores: `added`: which of `jobs` to put only if new, and what to do otherwise. `begun`: their first
+    states, not written, like their `requests`, if the row is not put. `done`: requests carried out. `is_news`: tell the
+    other nodes.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -293,26 +277,25 @@ class Batch:
 
 @frozen
 class Receipt:
-    """The parts of a batch that a commit did not carry out. `refused`: marks of ticks that already have a record.
+    """What a commit did not carry out. `refused`: marks of ticks that have a record.
 
-    `stale`: ends of runs whose tick has a newer mark. Also `gone`: live executions that gave way to planned ones. A
-    repeated batch does not return them again.
+    `stale`: ends of runs whose tick has a newer mark. `gone`: live executions that gave way; a repeated batch omits
+    them.
     """
 
     refused: tuple[StoredTick, ...] = ()
     stale: tuple[StoredTick, ...] = ()
     gone: tuple[Execution, ...] = ()
     standing: tuple[StoredJob, ...] = ()
-    """Rows found in place of jobs to be added, and different from them."""
+    """Different rows in place of added jobs."""
 
 
 @frozen
 class Changes:
-    """The changes of others since the last call: rows as they are now, None for a row that is gone.
+    """The present rows that others changed; None: removed.
 
-    Of a store that nodes share also `states` of these jobs, and `requests` for our jobs that are not done, at most
-    MOST_REQUESTS. `is_behind`: the store has forgotten changes that it told of already: read all its rows again.
-    `is_more`: the next call returns further changes.
+    In a shared store also these jobs' `states`, and at most MOST_REQUESTS `requests` for our jobs. `is_behind`: the
+    store forgot changes; read it all again. `is_more`: call again.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -327,7 +310,6 @@ class Changes:
 
 
 def _seconds(age: timedelta | float | str | None) -> float | None:
-    """Convert a length of time to seconds. Raises ValueError for a text that is none."""
     if not isinstance(age, (str, timedelta)):
         return age
     try:
@@ -338,7 +320,6 @@ def _seconds(age: timedelta | float | str | None) -> float | None:
 
 
 def _bytes(size: int | str | None) -> int | None:
-    """Convert to a number of bytes. Raises ValueError for a text that is none."""
     if not isinstance(size, str):
         return size
     found = _SIZE.fullmatch(size.strip())
@@ -355,11 +336,10 @@ _SIZE: Final = re.compile(r"(\d{1,15})\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 @frozen(kw_only=True)
 class Retention:
-    """How much history to keep. Records over any of the three bounds are deleted, oldest first.
+    """How much history to keep. Records over any bound are deleted, oldest first. None: no bound.
 
-    `per_job`: ended ticks of one job. `age`: seconds since the end, or "30d". `total_bytes`: bytes of all ticks
-    together, roughly, or "256 MiB". None: no such bound. Ticks that run or are owed always stay. Raises ValueError for
-    a bound that makes no sense.
+    `per_job`: ended ticks of one job. `age`: seconds since the end, or "30d". `total_bytes`: of all ticks, roughly, or
+    "256 MiB". Ticks that run or are owed always stay. Raises ValueError if a bound is not above 0.
     """
 
     per_job: int | None = 1_000

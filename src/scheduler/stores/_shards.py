@@ -1,4 +1,4 @@
-"""Shards: the parts into which the jobs of a shared store are divided, and which of them are ours."""
+"""The shards into which the jobs of a shared store are divided."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .._placement import OneOf, assigned, chosen, read_part
 from ._sharing import Peer, Sharing, View
 
 SHARDS: Final = 1_024
-"""Shards of jobs without labels. The number is in the tables of stores and must not change."""
+"""Of jobs without labels. Stored: must not change."""
 
 SHARDS_OF_LABELS: Final = 16
-"""Shards of the jobs of one label text, numbered from SHARDS on. This must not change, either."""
+"""Of each text of labels, numbered from SHARDS on. Must not change."""
 
 
 def shard_of(place: str, where: str | None = None) -> int:
-    """Return the shard of a place, which is a job's id unless the job names one. The tables compute the same.
+    """Return the shard of a place: a job's id, unless the job names another. SQL computes the same.
 
-    `where`: the labels that its node must have; None: any node may have it.
+    `where`: the labels that its node needs.
     """
     drawn = int.from_bytes(_digest(place)[:4])
     return drawn % SHARDS if where is None else _first_shard(where) + drawn % SHARDS_OF_LABELS
 
 
 def where_of(options: str | None) -> str | None:
-    """Return the labels in a job's stored options. The tables compute the same."""
+    """Return the labels in a job's stored options. SQL computes the same."""
     if options is None or '"where"' not in options:
         return None
     try:
@@ -49,10 +49,10 @@ def _digest(text: str) -> bytes:
 
 
 def rightful_owners(agents: Iterable[int]) -> list[int]:
-    """Return the node, by its epoch, to which each shard belongs if these nodes are there. 0: none.
+    """Return the epoch of each shard's rightful owner; 0: none.
 
-    Each shard goes to the node that draws the highest number for it. So all nodes that know the same nodes know the
-    same owners. A new node takes a fair share from each of the others; a node that leaves spreads its share over them.
+    Each shard goes to the node that draws the highest number for it, so nodes that know the same nodes agree. A new
+    node takes a fair share from each of the others; a leaving node spreads its share over them.
     """
     return list(_rightful_owners(tuple(agents)))
 
@@ -68,7 +68,7 @@ def _rightful_owners(agents: tuple[int, ...]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _draws(agent: int) -> Sequence[int]:
-    """Return a node's draws for all shards. They are cached, because a takeover is urgent."""
+    """Cached, because a takeover is urgent."""
     return array("Q", (int.from_bytes(_draw(agent, shard)) for shard in range(SHARDS)))
 
 
@@ -78,15 +78,14 @@ def _draw(agent: int, shard: int) -> bytes:
 
 @lru_cache(maxsize=65_536)
 def _rightful_owner(shard: int, agents: tuple[int, ...]) -> int:
-    """Return the node to which a shard of labels belongs. 0: there are none."""
     return max(((_draw(agent, shard), agent) for agent in agents), default=(b"", 0))[1]
 
 
 class Rightful:
-    """The assignment of shards to living nodes whose clocks are right and whose labels fit.
+    """Assigns shards to living nodes whose clocks are right and whose labels fit.
 
-    An unsettled node counts only where there is no other. `gone`: nodes that no longer count. The shards of the parts
-    of one job each belong to a different chosen node.
+    An unsettled node counts only if no settled node fits. The parts of one job go to different nodes. `gone`: nodes to
+    leave out.
     """
 
     def __init__(self, view: View, gone: Collection[int] = ()) -> None:
@@ -95,10 +94,9 @@ class Rightful:
         self._owners = _rightful_owners(_settled(self._living))
         self._fit: dict[str, list[Peer]] = {}
         self._assigned: dict[int, list[int]] = {}
-        """The owners of the parts, in their order, by the number of the first part's shard."""
+        """Owners of the parts, by the number of the first part's shard."""
 
     def __getitem__(self, shard: int) -> int:
-        """Return the owner, by its epoch. 0: there is none."""
         if shard < SHARDS:
             return self._owners[shard]
         found = self._view.labelled.get(shard)
@@ -124,26 +122,22 @@ class Rightful:
 
 
 def _settled(living: Sequence[Peer]) -> tuple[int, ...]:
-    """Return the epochs of the settled nodes, or of all nodes if none is settled."""
     return tuple(peer.epoch for peer in living if not peer.is_unsettled) or tuple(peer.epoch for peer in living)
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
-    """Return the owners of these nodes' shards once they have gone, and of shards without an owner."""
+    """Return the new owners of these nodes' and of ownerless shards."""
     rightful = Rightful(view, gone)
     given = {shard: rightful[shard] for shard, owner in view.shards() if not owner or owner in gone}
     return {shard: owner for shard, owner in given.items() if owner}
 
 
 class Shares:
-    """The shards that are ours, and the owners of the others. Changed on the loop; any thread may ask."""
+    """Our shards, and the owners of the others. Changed on the loop; any thread may ask."""
 
     is_shared = True
-    """Nodes that share the store have jobs of their own, and add some."""
     are_asked = True
-    """The owners of other shards may be asked for acts on their jobs."""
     know_parts = True
-    """Jobs that several nodes run have parts in this store."""
 
     def __init__(self, sharing: Sharing | None = None) -> None:
         self._ours = bytearray(SHARDS)
@@ -152,19 +146,17 @@ class Shares:
 
     @property
     def know_labels(self) -> bool:
-        """Whether jobs with labels go to nodes that have them."""
         return True
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:
-        """Whether the job of that id is ours. `place` None: its own id. `where`: see `shard_of`."""
         return self._has(shard_of(place or id, where))
 
     def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - for owners that hold jobs
-        """Whether a job of that id, which is added here, is ours. `at_once`: it has a start now."""
+        """Whether a job added here is ours."""
         return self.holds(id, place, where)
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:
-        """Return the name of the node that has the job of that id, as last seen; None: none has it."""
+        """Return the name of the job's node, as last seen, if any."""
         view = self.view
         if view is None:
             return None
@@ -177,11 +169,9 @@ class Shares:
 
     @property
     def view(self) -> View | None:
-        """The nodes and their shards as last seen; None: not yet."""
         return None if self._sharing is None else self._sharing.last
 
     def take(self, shards: Iterable[int]) -> None:
-        """Make these shards ours."""
         for shard in shards:
             if shard < SHARDS:
                 self._ours[shard] = 1
@@ -189,7 +179,6 @@ class Shares:
                 self._labelled.add(shard)
 
     def give(self, shards: Iterable[int]) -> None:
-        """Make these shards no longer ours."""
         for shard in shards:
             if shard < SHARDS:
                 self._ours[shard] = 0
@@ -197,13 +186,11 @@ class Shares:
                 self._labelled.discard(shard)
 
     def let_go(self) -> None:
-        """Have nothing any more: others have taken us for dead, and what we had."""
+        """Give up all shards: other nodes took us for dead."""
         self.give(self.all())
 
     def is_idle(self) -> bool:
-        """Whether no shard is ours."""
         return not any(self._ours) and not self._labelled
 
     def all(self) -> list[int]:
-        """Return the numbers of our shards."""
         return [*(shard for shard, is_ours in enumerate(self._ours) if is_ours), *sorted(self._labelled)]

@@ -1,9 +1,8 @@
-"""The protocol by which several nodes share one store: which nodes are there, and which jobs each has.
+"""The protocol by which nodes share one store.
 
-Jobs are not claimed tick by tick. Each belongs to a shard, and each shard to one node at a time. A node has its jobs in
-its heap as if it were alone. A node writes under the fence of its own row. A node that takes over removes that row
-first, and so waits for a commit in flight. From then on no write of the old node succeeds. Its unmarked ticks may be
-started elsewhere at once; its marked ticks are crashes.
+Each job belongs to a shard, and each shard to one node at a time. A node writes under the fence of its own row. A
+takeover first removes that row: it waits for a commit in flight, and later writes of the old node fail. Unmarked ticks
+may start elsewhere at once; marked ticks are crashes.
 """
 
 from __future__ import annotations
@@ -18,35 +17,26 @@ from ._rows import Answer, Changes, StoredJob, StoredState, StoredTick
 from ._units import Loan
 
 FORMAT: Final = 2
-"""The format of rows that this version knows. Nodes that share a store write the lowest format among them.
-
-1: the first. 2: a node may be unsettled, and then has no right to shards.
-"""
+"""Of rows. A fleet writes the lowest format of its nodes. 2 adds unsettled nodes."""
 
 UNSETTLED: Final = 2
-"""The first format in which every node knows unsettled nodes."""
 
 
 LEASE: Final = 3.0
-"""Seconds from a renewal during which other nodes leave a node its shards."""
+"""Seconds for which a renewal protects a node's shards."""
 
 MAX_SKEW: Final = 1.0
-"""Seconds by which a node's wall clock may be off, by default.
-
-A clock that follows NTP is off by some milliseconds, and is set from about an eighth of a second on. A clock that is
-further off than this is not being corrected.
-"""
+"""Seconds by which a node's wall clock may be off. NTP steps a clock from about 0.125 s on."""
 
 
 @frozen(kw_only=True)
 class Peer:
-    """A node that shares the store. `epoch`: of its incarnation, unique in the store.
+    """A node that shares the store. `epoch`: unique in the store.
 
-    `left`: seconds left of its lease, by the store's clock; less than 0: it has ended. `opened_us`: when it came, by
-    its own clock. `is_heard`: it holds a lock that ends with its session, see `Sharing.hear`. `labels`: set by its
-    operator, such as `{"region": "eu"}`. `skew`: seconds by which its wall clock was ahead of the store's at its last
-    renewal; None: not known yet. `is_off`: that is too much, and it must have no shard. `is_unsettled`: it still reads
-    the store, or is about to leave, and has no right to a shard that another node could have.
+    `left`: seconds of its lease by the store's clock; negative: ended. `opened_us`: by its own clock. `is_heard`: holds
+    a lock that ends with its session. `labels`: from its operator. `skew`: seconds its wall clock was ahead of the
+    store's at the last renewal; None: unknown. `is_off`: too much skew to have a shard. `is_unsettled`: still reading
+    the store, or leaving; others come first for shards.
     """
 
     epoch: int
@@ -61,13 +51,13 @@ class Peer:
     is_unsettled: bool = False
 
     def fits(self, where: str) -> bool:
-        """Whether its labels fit a text of labels, or of a part."""
+        """Whether it has these labels, perhaps of a part."""
         return fits(self, where)
 
 
 @frozen
 class LabelledShard:
-    """A shard of jobs for nodes with the labels `where`, and its owner. 0: none."""
+    """A shard of jobs that need the labels `where`. `owner` 0: none."""
 
     where: str
     owner: int
@@ -75,65 +65,57 @@ class LabelledShard:
 
 @frozen(kw_only=True)
 class View:
-    """The nodes that share a store, and the owner of each shard, at one moment. `me`: our epoch. 0: no owner.
+    """The nodes and shard owners of a store at one moment. `me`: our epoch.
 
-    `owners`: of the shards without labels. `labelled`: the shards with labels that jobs ask for, by number.
+    `owners`: of the shards without labels; 0: none. `labelled`: the shards of labels, by number.
     """
 
     me: int
     peers: tuple[Peer, ...]
     owners: tuple[int, ...]
     at_us: int
-    """That moment by the store's clock."""
+    """By the store's clock."""
 
     asked: float = 0.0
-    """When the store was asked, in seconds of a clock of ours that counts while the machine sleeps too."""
+    """Seconds of our clock, which counts while the machine sleeps."""
 
     answered: float = 0.0
-    """When it answered, on the same clock."""
 
     since: float = 0.0
-    """Since when the store has answered each look, on the same clock.
-
-    A node that has not watched the others for a whole lease takes none for dead.
-    """
+    """Of unbroken answers. Before a whole lease of them, no other node counts as dead."""
 
     is_news: bool = False
-    """Whether there is anything that `Store.changes` has not told yet."""
+    """For `Store.changes`."""
     labelled: Mapping[int, LabelledShard] = field(factory=dict, hash=False)
 
     def shards(self) -> Iterator[tuple[int, int]]:
-        """Yield all shards with their owners."""
         yield from enumerate(self.owners)
         for shard, found in self.labelled.items():
             yield shard, found.owner
 
     def owner_of(self, shard: int) -> int:
-        """Return the owner of a shard; 0 for a shard that is not known yet."""
+        """Return the owner; 0: none or unknown."""
         if shard < len(self.owners):
             return self.owners[shard]
         return self.labelled[shard].owner if shard in self.labelled else 0
 
     @property
     def heeds_unsettled(self) -> bool:
-        """Whether all living nodes give nothing to a node that is unsettled."""
+        """Whether all living nodes pass over unsettled nodes."""
         return all(peer.format >= UNSETTLED for peer in self.peers if peer.left >= 0)
 
     def lacks(self, where: str) -> bool:
-        """Whether the living nodes are too few for a text of labels, or of a part."""
         return lacks(where, [peer for peer in self.peers if peer.left >= 0])
 
     @property
     def may_heed(self) -> bool:
-        """Whether the end of a session may mean a death: the store was in reach for a whole lease."""
+        """Whether a session's end may mean a death: the store answered for a whole lease."""
         return self.answered - self.since >= LEASE
 
     def with_ours(self, shards: Iterable[int]) -> View:
-        """Return the view after these shards have become ours."""
         return self.after([], dict.fromkeys(shards, self.me))
 
     def after(self, gone: Collection[int], given: Mapping[int, int]) -> View:
-        """Return the view after these nodes have gone, and these shards have got these owners."""
         now = {n: given.get(n, 0 if owner in gone else owner) for n, owner in self.shards()}
         return evolve(
             self,
@@ -143,16 +125,12 @@ class View:
         )
 
     def ours(self) -> set[int]:
-        """Return our shards."""
         return {shard for shard, owner in self.shards() if owner == self.me}
 
 
 @frozen(kw_only=True)
 class TakenShards:
-    """Some jobs of shards that have become ours, and the ticks that were cut off in all of them.
-
-    Jobs that owe a tick come first, then the soonest starts.
-    """
+    """Some jobs of our new shards, owing ones first, and all cut-off ticks."""
 
     jobs: list[tuple[StoredJob, StoredState | None]]
     running: list[StoredTick]
@@ -161,11 +139,10 @@ class TakenShards:
 
 @frozen(kw_only=True)
 class AgentRow:
-    """One node as the tables of a store have it. `left`: seconds of its lease; None: it has the store for itself.
+    """A node as stored. `left`: seconds of its lease; None: exclusive.
 
-    `jobs`: how many are in its `shards`. `lag`: by how many seconds the oldest of their next starts has passed. `skew`,
-    `is_off`: see Peer. `version`: of its software; None: not told. `connections`: how many it has to the server; None:
-    not told, or it has the store for itself.
+    `jobs`: in its `shards`. `lag`: seconds since its oldest next start. `skew`, `is_off`: see Peer. `version`,
+    `connections`: None if not reported.
     """
 
     name: str
@@ -185,11 +162,10 @@ class AgentRow:
 
 @frozen(kw_only=True)
 class HandOver:
-    """A node has gone, and other nodes have claimed its shards. `ago`: seconds since it went.
+    """A node went `ago` seconds ago, and others claimed its shards.
 
-    `is_dead`: it was buried; else it left in order. `claimed`: how many of its `shards` have been claimed. `seconds`:
-    until the last claim, from the last renewal of a dead node's lease or from the good-bye of a leaving one. None: none
-    has been claimed. If two nodes go at the same moment, claims are not told apart.
+    `is_dead`: it was buried; else it left. `claimed`: of its `shards`. `seconds`: from its last renewal or good-bye to
+    the last claim. Claims after simultaneous exits are not told apart.
     """
 
     name: str
@@ -203,26 +179,22 @@ class HandOver:
 
 @frozen
 class Standby:
-    """A server that follows a store's server. `state`: "sync" or "quorum" if commits wait for it.
-
-    "async" or "potential" if they do not; None: our role may not see it.
-    """
+    """`state`: "sync" or "quorum" (commits wait for it), "async" or "potential". None: our role may not see it."""
 
     name: str
     state: str | None
 
     @property
     def is_waited_for(self) -> bool | None:
-        """Whether commits wait for it; None: unknown."""
+        """Whether commits wait; None: unknown."""
         return None if self.state is None else self.state in {"sync", "quorum"}
 
 
 @frozen(kw_only=True)
 class StoreServer:
-    """The server of a store, and the standbys that may replace it. A standby that commits do not wait for loses some.
+    """A store's server. A failover to a standby without waiting commits loses some.
 
-    `is_standby`: the server itself follows another, and takes no commits. `synchronous_commit`: what our commits wait
-    for.
+    `is_standby`: it takes no commits. `synchronous_commit`: of our commits.
     """
 
     is_standby: bool
@@ -231,12 +203,12 @@ class StoreServer:
 
     @property
     def waits(self) -> bool:
-        """Whether commits wait until standbys, if any, have them on their disks."""
+        """Whether commits wait for standbys' disks, if any."""
         return self.synchronous_commit in {"on", "remote_apply"}
 
     @property
     def is_safe(self) -> bool:
-        """Whether it takes commits, and no answered commit is lost if a standby replaces it."""
+        """Whether it takes commits, and a failover loses no answered commit."""
         if self.is_standby:
             return False
         return not self.standbys or (self.waits and all(each.is_waited_for for each in self.standbys))
@@ -244,10 +216,9 @@ class StoreServer:
 
 @frozen(kw_only=True)
 class FleetView:
-    """The nodes of a store. `free`: shards without an owner. `requests`: requests that are not done.
+    """The nodes of a store. `free`: shards without an owner. `requests`: not done.
 
-    `hand_overs`: the last takeovers and handoffs, latest first. `loans`: units of the fleet's limits. `waiting`: how
-    many jobs ask for labels that no node has. `server`: of a store that has one.
+    `hand_overs`: latest first. `waiting`: jobs whose labels no node has.
     """
 
     agents: tuple[AgentRow, ...]
@@ -260,7 +231,7 @@ class FleetView:
 
 
 def waiting_of(jobs: Iterable[tuple[str, int]], agents: Sequence[AgentRow]) -> dict[str, int]:
-    """Return the labels that no node has, with the numbers of their jobs."""
+    """Return the labels that no node has, with their jobs."""
     return {where: count for where, count in jobs if lacks(where, agents)}
 
 
@@ -268,84 +239,74 @@ Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
 
 
 class Sharing(Protocol):
-    """The verbs by which nodes share a store. Synchronous. Each raises what Store's verbs raise.
+    """The methods by which nodes share a store. Synchronous; they raise like Store.
 
-    One thread calls `renew`, `bury` and `claim`. Any thread calls the others, and `close` after all of them. A shard
-    may be handed over once all writes for its jobs are durable.
+    One thread calls `renew`, `bury` and `claim`. Any thread calls the others, and `close` after all of them. Hand a
+    shard over only once all writes for its jobs are durable.
     """
 
     max_skew: float | None
-    """Seconds by which our wall clock may be off; None: without a bound."""
+    """Seconds by which our wall clock may be off; None: no bound."""
 
     begun: Collection[int]
-    """Requests that are being carried out here: `Store.changes` leaves them out. Any thread."""
+    """Requests in progress here, which `Store.changes` omits. Any thread."""
 
     last: View | None
-    """The result of the last renewal, with what `bury` has changed since; None: not renewed yet. Any thread."""
+    """The last renewal's view, updated by `bury`. Any thread."""
 
     def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
-        """Renew our lease, and return what is there. `skew`, `is_off`: see Peer. Raises StoreTakenOver if we were
-        buried.
-
-        `only_look`: leave the lease as it is, which costs the store no write.
-        """
+        """Renew our lease, unless `only_look`; return the view. Raises StoreTakenOver if we were buried."""
 
     def settle(self, *, stays: bool) -> None:
-        """Claim a right to shards, after reading the whole store. With `stays` False give it up: we are about to leave.
-
-        The other nodes are told.
-        """
+        """Claim a right to shards after reading the store; `stays` False: give it up. Notify other nodes."""
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
-        """Remove nodes whose leases, or (`heard`) whose sessions, have ended, once their last commits are over.
+        """Remove nodes whose leases, or (`heard`) sessions, have ended. Return them.
 
-        Return the removed nodes. Their shards have new owners now, by what was last seen.
+        Waits for their last commits. Their shards get new owners from the last view.
         """
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
-        """Wait until the session of a node ends, for some seconds or until `is_over`. True: it has ended.
+        """Wait, some seconds or until `is_over`, for the end of a node's session. True: it ended.
 
-        For a thread of its own. Raises StoreUnusable where sessions mean nothing, as behind a pooler.
+        For its own thread. Raises StoreUnusable where sessions mean nothing, as behind a pooler.
         """
 
     def claim(self, shards: Sequence[int]) -> list[int]:
-        """Take shards without an owner. Return the shards that became ours."""
+        """Take ownerless shards. Return the shards that became ours."""
 
     def leave(self) -> None:
-        """Say good-bye: give our shards to the other nodes that we know, and tell them."""
+        """Give our shards to the other known nodes, and notify them."""
 
     def close(self) -> None:
         """Release the resources."""
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
-        """Give shards of ours to another node. If it has gone, they have no owner."""
+        """Give shards to another node; if it has gone, they have no owner."""
 
     def forget_empty(self) -> list[int]:
-        """Remove our shards of labels, and those without an owner, that no job asks for any more. Return them.
-
-        A removed shard that is asked for again is made again, without an owner.
-        """
+        """Remove our and ownerless shards of labels without jobs. Return them. They come back when needed."""
 
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
-        """Read at most `most` jobs of these shards, and all of their ticks that are RUNNING or owed.
+        """Read at most `most` jobs of these shards, and all their RUNNING or owed ticks.
 
-        Jobs that owe a tick come first. `until_us`: of the others only jobs that start until then.
+        Jobs that owe a tick come first; of others only starts until `until_us`.
         """
 
     def load(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of these shards, in lists, the soonest starts first. Each list is as its rows are then."""
+        """Yield these shards' jobs, soonest starts first. Each list has its own moment."""
 
     def load_others(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of all other shards, in lists. Each list is as its rows are when read."""
+        """Yield the other shards' jobs. Each list has its own moment."""
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
-        """Return the ticks of these shards that are RUNNING. If their node has gone, these are crashes."""
+        """Return the RUNNING ticks. If their node has gone, they are crashes."""
 
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
-        """Return the ticks of these shards that are owed."""
+        """Return the owed ticks."""
 
     def reread(self, job_ids: Collection[str]) -> Changes:
-        """Return the rows of these jobs as they are after all earlier commits: see `Polling`."""
+        """Return these jobs' rows after all earlier commits."""
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
-        """Return what is known of these requests of ours, which are durable."""
+        """Return what is known of these durable requests."""

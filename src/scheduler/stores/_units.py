@@ -1,20 +1,17 @@
-"""The protocol by which the units of the fleet's limits are lent to its nodes.
+"""The protocol that lends the units of the fleet's limits to its nodes.
 
-A limit of N is N numbered units, never a counter. A unit is lent to one node at a time, and is in the store under that
-incarnation's epoch while it is lent. A living node gives its units back itself. A dead node's runs may still go on
-somewhere until the end of its last lease. So its units stay lent until then, by the store's clock.
+A limit of N is N numbered units, each lent to one epoch at a time. A dead node's units stay lent until its last lease
+ends by the store's clock, because its runs may go on. A unit of a limit on the pace begins work once per window, then
+rests, in use. A dead node's units rest from the end of its lease.
 
-A limit on the pace is a limit of N whose units rest: with each, work begins once in a window. A resting unit is in use.
-A dead node's units rest from the end of its lease on: until then it may have begun work with them.
+In a round, a node says how many units it uses and since when more work waits. One transaction reads the store, calls
+`decide`, and writes the rows:
 
-Nodes speak in rounds. In each a node says how many units it uses, and since when more work waits there. The store is
-read, `decide` says from that what the node takes and gives back, and the rows are written, all in one transaction:
-
-    a free unit        -> goes to the earliest wish of all nodes; a node takes only what is free and its own turn
+    a free unit        -> goes to the earliest wish of all nodes; each node takes only its own
     an idle unit       -> counts as free in its holder's round
-    a unit in use      -> is owed to clearly earlier wishes of others: it goes back when its run has ended
+    a unit in use      -> is owed to clearly earlier wishes of others: returned when its run ends
 
-Each round says everything again and has a rising number. So a lost answer, or a late round, does no harm.
+Each round repeats everything under a rising number, so a lost answer or a late round does no harm.
 """
 
 from __future__ import annotations
@@ -26,21 +23,18 @@ from typing import Final, NamedTuple, Protocol
 from attrs import frozen
 
 MOST_UNITS: Final = 10_000
-"""The most units of one limit: each is a row while it is lent."""
+"""Of one limit. Each lent unit is a row."""
 
 FRESH: Final = 1.0
-"""Seconds for which a wish counts. A node that does not repeat it does not look for its units either."""
+"""Seconds for which a wish counts."""
 
 
 CLEARLY_US: Final = 400_000
-"""Microseconds by which work must have waited longer than the holder's own next work to get a unit in use.
-
-Handing a unit over costs about as much as a short run, and crowded nodes would do little else.
-"""
+"""Microseconds by which others' work must wait longer to get a unit in use. Passing it on costs a short run."""
 
 
 class Wish(NamedTuple):
-    """The wish for `units` by work that has waited since it was due, in UTC microseconds."""
+    """Units wanted by work due at this instant."""
 
     due_us: int
     units: int
@@ -50,10 +44,9 @@ class Wish(NamedTuple):
 class Ask:
     """A node's part in a round of one limit.
 
-    `size`: how many units the limit has, as this node was told. `used`: units of running work. `wishes`: of waiting
-    work, best first, also for idle units that the node holds. `keeps`: how many idle units may stay while no work waits
-    for them anywhere. `is_news`: no work lacked any before. `window`: in seconds, of a limit on the pace; 0: it is
-    none. `used` then includes units with which work has begun within the window.
+    `used`: units of running work, or that began work within the window. `wishes`: of waiting work, best first, the
+    node's idle units included. `keeps`: idle units that may stay while no work waits anywhere. `is_news`: no work
+    lacked units before. `window`: seconds, for a limit on the pace.
     """
 
     size: int
@@ -68,9 +61,8 @@ class Ask:
 class Lent:
     """A node's part of one limit after a round.
 
-    `held`: its units. `owed`: how many units in use others get when their runs have ended. `size`: the smallest number
-    of units that any node named. `lacks`: how many units it has wished for and not got. `window`: the longest that any
-    node named.
+    `owed`: units in use that go to others after their runs. `size`: the smallest that any node named. `lacks`: wishes
+    not granted. `window`: the longest that any node named.
     """
 
     held: int
@@ -82,11 +74,7 @@ class Lent:
 
 @frozen
 class Books:
-    """A limit as the store has it. `size`: the smallest that any node named. `window`: the longest.
-
-    `units`: the lent units, by their numbers, with the epochs of their holders. `wishes`: the fresh wishes of other
-    nodes, by their epochs.
-    """
+    """A limit as stored. `units`: epochs by unit number. `wishes`: others' fresh wishes by epoch."""
 
     size: int
     units: Mapping[int, int]
@@ -96,21 +84,16 @@ class Books:
 
 @frozen
 class Decision:
-    """The outcome of a round for one node: numbers of units, and what it has then."""
-
     takes: Sequence[int]
     gives: Sequence[int]
     lent: Lent
     is_to_be_told: bool
-    """Tell other nodes at once that work waits, or that units they wait for may be there."""
+    """Notify other nodes: work waits, or units may be free."""
 
 
 @frozen(kw_only=True)
 class Loan:
-    """The units of one limit that one node has, for people.
-
-    `agent`: its name; None: it is dead, and the units are free once `left` seconds have passed.
-    """
+    """One node's units of one limit. `agent` None: dead; its units are free in `left` seconds."""
 
     limit: str
     epoch: int
@@ -122,7 +105,7 @@ class Loan:
 
 
 def decide(me: int, asked: Ask, books: Books) -> Decision:
-    """Decide what a node takes and gives back in a round of one limit. Pure."""
+    """Decide what a node takes and gives back. Pure."""
     mine = sorted(number for number, epoch in books.units.items() if epoch == me)
     used = min(asked.used, len(mine))
     others_wish = any(books.wishes.values())
@@ -150,10 +133,7 @@ def decide(me: int, asked: Ask, books: Books) -> Decision:
 
 
 def _shared_out(room: int, wishes: Iterable[tuple[Wish, int]], me: int) -> tuple[int, int]:
-    """Return our units if `room` units go to the wishes in their order, and how many others lack.
-
-    Only others count that have waited clearly longer than our first wish that is not fulfilled.
-    """
+    """Return our share of `room` units, and the lack of others who clearly waited longer."""
     won, first_of_ours = 0, inf
     lacking: list[Wish] = []
     for wish, epoch in wishes:
@@ -171,33 +151,32 @@ def _shared_out(room: int, wishes: Iterable[tuple[Wish, int]], me: int) -> tuple
 
 
 class Lending(Protocol):
-    """The verbs by which units are lent. Synchronous. Each raises what Store's verbs raise.
+    """The methods that lend units. Synchronous; they raise like Store.
 
-    One thread at a time calls `declare`, `round` and `give_back`; any calls `loans`.
+    One thread at a time calls `declare`, `round` and `give_back`; any thread calls `loans`.
     """
 
     @property
     def epoch(self) -> int:
-        """Our incarnation; 0: the store is not open. Any thread."""
+        """Our incarnation; 0: not open. Any thread."""
 
     def declare(self, sizes: Mapping[str, int], windows: Mapping[str, float]) -> None:
-        """Say with the next round which limits of the fleet we know, families included, and how many units each has.
+        """Announce, with the next round, the sizes of the fleet's limits and families.
 
-        `windows`: for limits on the pace. The smallest size of all living nodes holds, and the longest window.
+        `windows`: for limits on the pace. The smallest size and longest window of living nodes win.
         """
 
     def hear(self, hint: Callable[[], None]) -> None:
-        """Call `hint`, from any thread, when others wait for units or have given some back. The call may be lost."""
+        """Call `hint`, from any thread, when others want or return units. It may be lost."""
 
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
-        """Carry out a round of these limits. Raises StoreTakenOver if we were buried: we have no units then.
+        """Carry out a round. Raises StoreTakenOver if we were buried: we have no units then.
 
-        It may have been carried out although its answer was lost. An earlier round that comes after a later one does
-        nothing.
+        It may have succeeded without an answer. A late round does nothing.
         """
 
     def give_back(self) -> None:
-        """Give back all units at the end, when none of our runs is left. Paced units are free after their window."""
+        """Give back all units after our last run. Paced units first rest."""
 
     def loans(self) -> Collection[Loan]:
-        """Return which node has how many units, and how many wait, for people."""
+        """Return each node's units and waiting work."""

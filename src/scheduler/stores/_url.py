@@ -1,4 +1,4 @@
-"""Stores by their URLs. A URL imports the module of its store, and so its driver."""
+"""Stores by their URLs. A URL imports its store's module, and so the driver."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _POSSIBLE: Final = "'sqlite:///jobs.db', 'postgresql://user@host/database' or 'm
 
 
 def store_at(url: str) -> Store:
-    """Make the store that a URL names. Nothing is opened yet.
+    """Make, without opening it, the store that a URL names.
 
-    Raises ValueError for a URL that names no store, and ModuleNotFoundError if its driver is not installed. An error
-    shows only the beginning of the URL, which may hold a password.
+    Raises ValueError for any other URL, and ModuleNotFoundError if the driver is not installed. Errors show only the
+    URL's scheme, because the rest may hold a password.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -40,7 +40,6 @@ def store_at(url: str) -> Store:
 
 
 def _path_in(rest: str) -> str:
-    """Return the path that follows sqlite://. Raises ValueError."""
     if not rest.startswith("/"):
         msg = "a URL of SQLite has three slashes before a relative path and four before an absolute one: "
         raise ValueError(f"{msg}'sqlite:///jobs.db', 'sqlite:////var/lib/jobs.db'")

@@ -1,4 +1,4 @@
-"""The protocol over which the nodes of a store exchange votes about one instant, and the last results."""
+"""The protocol by which the nodes of a store exchange votes and last results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._rows import StoredTick
 
 @frozen
 class Vote:
-    """A vote: `said`, JSON, by the node of that epoch, about a subject at an instant, in UTC microseconds."""
+    """A vote, `said` as JSON, by the node of this epoch about a subject at an instant."""
 
     subject: str
     due_us: int
@@ -21,19 +21,19 @@ class Vote:
 
 
 class Voting(Protocol):
-    """The verbs of votes. Synchronous. Each raises what Store's verbs raise. Any thread.
+    """The methods of votes. Synchronous; they raise like Store. Any thread.
 
-    Votes are no records: the node that decides keeps what they said.
+    Votes are no records: the deciding node keeps what they said.
     """
 
     def cast(self, votes: Sequence[Vote]) -> None:
-        """Store our votes. A node's second vote on the same is not taken, nor is a dead node's."""
+        """Store our votes. A second vote on the same, or a dead node's, is ignored."""
 
     def votes(self, asked: Collection[tuple[str, int]]) -> list[Vote]:
-        """Return the votes so far about these, each a subject and an instant."""
+        """Return the votes so far about these subjects and instants."""
 
     def forget(self, before_us: int) -> int:
-        """Delete the votes about instants before that one. Return how many there were."""
+        """Delete the votes about earlier instants. Return their number."""
 
     def latest(self, jobs: Collection[str]) -> list[StoredTick]:
-        """Return of each of these jobs the last record that has a result, if it has one; in any order."""
+        """Return each job's last record with a result, if any."""

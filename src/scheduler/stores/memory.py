@@ -1,4 +1,4 @@
-"""A store that ends with its process. For tests, and the shortest store that fulfils the protocol `Store`."""
+"""A store that ends with its process: for tests, and the shortest `Store`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from ._store import Opened, StoreForked, StoreTakenOver, StoreUnusable
 __all__ = ["MemoryStore"]
 
 AT_A_TIME: Final = 1_000
-"""Rows of one list of `load`, and the most records that one `prune` deletes."""
 
 Row = TypeVar("Row")
 
@@ -46,8 +45,6 @@ _numbers = count(1)
 
 @define(eq=False)
 class _Data:
-    """The data that outlives a scheduler, and the store that has it open."""
-
     jobs: dict[str, StoredJob] = Factory(dict)
     states: dict[str, StoredState] = Factory(dict)
     pauses: dict[str, StoredPause] = Factory(dict)
@@ -59,7 +56,7 @@ class _Data:
     hint: Callable[[], None] | None = None
     edited_jobs: dict[str, None] = Factory(dict)
     edited_pauses: dict[str, None] = Factory(dict)
-    """Edits that the owner has not been told yet."""
+    """Edits that the owner has not read yet."""
     executions: ExecutionTable = Factory(ExecutionTable)
 
     def forget_edits(self) -> None:
@@ -68,34 +65,33 @@ class _Data:
 
 
 class MemoryStore(Resident):
-    """A store that keeps everything in dicts, for tests.
+    """A store that keeps everything in dicts, for tests. They survive `close`.
 
-    The dicts survive `close`. To play a restart, give the same store to the next scheduler. To play a crash, give
-    `another()` to the next scheduler while the first one runs. It finds RUNNING what was RUNNING, and commits of the
-    first one raise StoreTakenOver.
+    To play a restart, give the same store to the next scheduler. To play a crash, give it `another()` while the first
+    one runs: it finds the same ticks RUNNING, and the first one's commits raise StoreTakenOver.
     """
 
     def __init__(self) -> None:
         self._data = _Data()
 
     def another(self) -> MemoryStore:
-        """Return another store object on the same data, as another process would have. One is open at a time."""
+        """Return another store object on the same data, like another process. One is open at a time."""
         other = MemoryStore()
         other._data = self._data
         return other
 
     @property
     def is_immediate(self) -> bool:
-        """True: this store never waits."""
+        """True."""
         return True
 
     @property
     def executions(self) -> MemoryExecutions:
-        """The verbs of executions."""
+        """Starts in an external queue."""
         return MemoryExecutions(self)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
-        """Take the data. If another store has them open, its next commit raises StoreTakenOver."""
+        """Take the data over. Another open store's next commit raises StoreTakenOver."""
         data = self._data
         self._bind_to_process("MemoryStore", error=StoreForked)
         with data.lock:
@@ -115,22 +111,22 @@ class MemoryStore(Resident):
         return iter([rows[first : first + AT_A_TIME] for first in range(0, len(rows), AT_A_TIME)])
 
     def pauses(self) -> list[StoredPause]:
-        """Return all pauses of scopes."""
+        """Return all pauses."""
         with self._data.lock:
             return list(self._data.pauses.values())
 
     def running(self) -> list[StoredTick]:
-        """Return the ticks that are RUNNING."""
+        """Return the RUNNING ticks."""
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.outcome == RUNNING]
 
     def owed(self) -> list[StoredTick]:
-        """Return the ticks that are owed."""
+        """Return the owed ticks."""
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.owed]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another store has the data."""
+        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another store opened the data."""
         with self.ours() as data:
             _put_jobs(data, batch.jobs)
             for job_id, pause in batch.paused.items():
@@ -149,7 +145,7 @@ class MemoryStore(Resident):
 
     @contextmanager
     def ours(self) -> Iterator[_Data]:
-        """Hold the data. Raises StoreUnusable after `close`, StoreTakenOver if another store has opened them."""
+        """Lock the data. Raises like `commit`."""
         data = self._data
         with data.lock:
             if data.owner is None:
@@ -161,7 +157,7 @@ class MemoryStore(Resident):
             yield data
 
     def changes(self) -> Changes:
-        """Return what `edit`, `delete`, `edit_pause` and `delete_pause` have changed."""
+        """Return the changes by `edit`, `delete`, `edit_pause` and `delete_pause`."""
         data = self._data
         with data.lock:
             jobs = {job_id: data.jobs.get(job_id) for job_id in data.edited_jobs}
@@ -170,7 +166,7 @@ class MemoryStore(Resident):
             return Changes(jobs, pauses)
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks that were due before `before_us`, latest first, at most `limit`."""
+        """Return records of ticks due before `before_us`, latest first."""
         with self._data.lock:
             ticks = list(self._data.ticks.values())
         asked = (
@@ -179,7 +175,7 @@ class MemoryStore(Resident):
         return nlargest(limit, asked, key=_due)
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Delete what is over the bounds, a thousand records at a time."""
+        """Delete at most a thousand records over the bounds."""
         ticks = self._data.ticks
         with self._data.lock:
             over = list(_over(ticks.values(), retention, now_us))[:AT_A_TIME]
@@ -188,25 +184,25 @@ class MemoryStore(Resident):
             return len(over)
 
     def close(self) -> None:
-        """Release the data. They stay for the next `open`."""
+        """Release the data, which stay for the next `open`."""
         with self._data.lock:
             if self._data.owner is self:
                 self._data.owner = self._data.hint = None
 
     def edit(self, job: StoredJob) -> None:
-        """Put a job, as people do in the table of jobs. The scheduler that has the data open is told."""
+        """Put a job as people do by hand, and notify the scheduler."""
         self._edit(jobs={job.id: job})
 
     def delete(self, job_id: str) -> None:
-        """Remove a job, as people do."""
+        """Remove a job by hand."""
         self._edit(jobs={job_id: None})
 
     def edit_pause(self, pause: StoredPause) -> None:
-        """Put a pause, as people do."""
+        """Put a pause by hand."""
         self._edit(pauses={pause.scope: pause})
 
     def delete_pause(self, scope: str) -> None:
-        """Remove a pause, as people do."""
+        """Remove a pause by hand."""
         self._edit(pauses={scope: None})
 
     def _edit(
@@ -332,10 +328,7 @@ def _put(rows: dict[str, Row], changes: Mapping[str, Row | None]) -> None:
 
 
 def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredTick]:
-    """Put the ends; return the stale ones.
-
-    An end is not stale because of a later mark in the same batch: then the batch was carried out before.
-    """
+    """Return the stale ends. An end before a recorded mark of its batch is not stale: the batch is repeated."""
     marked = {(tick.job_id, tick.due_us, tick.fence) for tick in batch.marks}
     stale = []
     for tick in batch.ended:
@@ -348,7 +341,7 @@ def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredT
 
 
 def _mark(ticks: dict[tuple[str, int], StoredTick], marks: list[StoredTick]) -> Iterator[StoredTick]:
-    """Put the marks; yield the refused ones."""
+    """Yield the refused marks."""
     for tick in marks:
         record = ticks.get((tick.job_id, tick.due_us))
         if record is None or record.fence == tick.fence or _may_be_tried_again(record, tick.attempt):

@@ -49,22 +49,21 @@ from ._voting import Voting
 __all__ = ["PostgresStore"]
 
 LONGEST_NAME = 63
-"""Bytes of an identifier in PostgreSQL, which silently cuts the rest off."""
+"""Bytes. PostgreSQL silently truncates longer identifiers."""
 
 LATEST = 2**63 - 1
 
 
 class PostgresStore(Resident):
-    """A store in the tables of one PostgreSQL schema, for one node at a time, or with `shared` for several.
+    """A store in one PostgreSQL schema, for one node at a time, or with `shared` for several.
 
     You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The scheduler notices. A
-    node that opens the store takes it over: the next call of the node that had it raises StoreTakenOver. Nodes that all
-    open it with `shared` have a part of its jobs each, and take over each other's.
+    node that opens the store takes it over: the previous node's next call raises StoreTakenOver. With `shared`, nodes
+    divide the jobs and take over each other's.
 
-    The first role with the right to do so makes the tables. A role for everyday use needs USAGE on the schema, and
-    SELECT, INSERT, UPDATE and DELETE on its tables. Nothing depends on the session, so the store works behind PgBouncer
-    in transaction mode. NOTIFY does not work there: changes by hand are seen within about a second, and the death of a
-    node when its lease has ended.
+    The first role makes the tables, which needs that right. An everyday role needs USAGE on the schema, and SELECT,
+    INSERT, UPDATE and DELETE on its tables. Behind PgBouncer in transaction mode the store works without NOTIFY.
+    Changes by hand are then seen within about a second, and a node's death when its lease ends.
     """
 
     def __init__(
@@ -77,10 +76,11 @@ class PostgresStore(Resident):
         labels: Mapping[str, str] | None = None,
         max_skew: float | None = MAX_SKEW,
     ) -> None:
-        """Set up; nothing connects before `open`. `dsn`: for libpq, a URL or `host=... dbname=...`.
+        """Set up; nothing connects before `open`. `dsn`: a libpq URL or `host=... dbname=...`.
 
-        `shared`: with other nodes, all of which say it. `name`: shown to other nodes; None: our process and host.
-        `labels`, such as `{"region": "eu"}`: for jobs with `where`. `max_skew`: see Sharing.
+        `shared`: all nodes must set it. `name`: shown to other nodes; None: our process and host. `labels`, such as
+        `{"region": "eu"}`: for jobs with `where`. `max_skew`: seconds by which our clock may be off; None: no bound.
+        Raises ValueError if `schema` is no valid name.
         """
         if (
             not schema
@@ -116,32 +116,32 @@ class PostgresStore(Resident):
 
     @property
     def is_immediate(self) -> bool:
-        """False: this store waits for a server."""
+        """False: it waits for a server."""
         return False
 
     @property
     def sharing(self) -> Sharing | None:
-        """The verbs by which nodes share this store; None: it is for one node at a time."""
+        """Only with `shared`."""
         return self._sharing
 
     @property
     def voting(self) -> Voting | None:
-        """The verbs by which nodes that share this store vote; None: it is for one node at a time."""
+        """Only with `shared`."""
         return self._voting
 
     @property
     def lending(self) -> Lending | None:
-        """The verbs by which units of limits are lent to the nodes of this store; None: it is not shared."""
+        """Only with `shared`."""
         return self._lending
 
     @property
     def executions(self) -> PostgresExecutions:
-        """The verbs of executions, which wait in a queue outside of the nodes."""
+        """Starts in an external queue."""
         return PostgresExecutions(self, self._of_executions, self._schema)
 
     @property
     def where(self) -> str:
-        """The store's place, for people."""
+        """The store's place in words."""
         return self._where
 
     @property
@@ -151,22 +151,22 @@ class PostgresStore(Resident):
 
     @property
     def incarnation(self) -> UUID | None:
-        """The UUID of this opening: another node may have its epoch. Raises StoreUnusable unless it is open."""
+        """The UUID of this opening, because two may have one epoch. Raises StoreUnusable unless it is open."""
         return self._is_open.incarnation
 
     @property
     def epoch_now(self) -> int:
-        """Our epoch; 0 while it is not open."""
+        """Our epoch; 0: not open."""
         opened = self._opened
         return 0 if opened is None else opened.epoch
 
     def preflight(self) -> None:
-        """Raise what `open` would, as far as that shows without making anything or taking it over."""
+        """Raise the errors of `open` that show without changing anything."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
             preflight(connection, self._schema)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
-        """Make the tables where there are none, and take them over from the node that has them."""
+        """Make or migrate the tables, and take over from a previous owner."""
         self.close()
         self._bind_to_process("PostgresStore", "_where", error=StoreForked)
         try:
@@ -219,22 +219,22 @@ class PostgresStore(Resident):
                 yield [loaded(row) for row in rows]
 
     def pauses(self) -> list[StoredPause]:
-        """Return all pauses of scopes."""
+        """Return all pauses."""
         with self.transaction() as connection:
             return [StoredPause(*row) for row in connection.execute(self._statements.pauses)]
 
     def running(self) -> list[StoredTick]:
-        """Return the ticks that are RUNNING."""
+        """Return the RUNNING ticks."""
         with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.running)]
 
     def owed(self) -> list[StoredTick]:
-        """Return the ticks that are owed."""
+        """Return the owed ticks."""
         with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Commit the batch in one transaction. Raises StoreTakenOver once another node has taken the store over."""
+        """Commit the batch in one transaction. Raises StoreTakenOver after another node took the store over."""
         self._pruning.note(batch)
         opened, statements = self._is_open, (self._statements, self._of_executions)
         if batch.added:  # what stands in their places decides what is written
@@ -247,15 +247,14 @@ class PostgresStore(Resident):
             return sent.receipt(batch)
 
     def locked(self, batches: Sequence[Batch]) -> set[str]:
-        """Return the ids of jobs that these batches write and of which another session has locked a row."""
+        """Return the jobs of these batches that another session has locked."""
         with self.transaction() as connection:
             return self._of_executions.locks.of(connection, batches)
 
     def changes(self) -> Changes:
-        """Return what others have changed since the last call: by hand, or an older node that still committed. May be a
-        page.
+        """Return a page of the changes by others since the last call.
 
-        They are behind, until `load` is called, if a standby that missed the last changes has replaced the server.
+        They are behind, until `load`, if a standby that missed the last changes replaced the server.
         """
         opened, told = self._is_open, self.log.told
         agent = str(opened.epoch)
@@ -270,7 +269,7 @@ class PostgresStore(Resident):
         return changes
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks that were due before `before_us`, latest first."""
+        """Return records of ticks due before `before_us`, latest first."""
         statements, page = self._statements, [LATEST if before_us is None else before_us, limit]
         asked = (statements.history, page) if job_id is None else (statements.history_of_job, [storable(job_id), *page])
         if self._opened is not None:
@@ -280,23 +279,23 @@ class PostgresStore(Resident):
             return [StoredTick(*row) for row in reader.execute(*asked)]
 
     def fleet(self) -> FleetView:
-        """Return the nodes that have this store now. It need not be open. Raises NoTables if it was never opened."""
+        """Return this store's nodes. It need not be open. Raises NoTables if it was never opened."""
         with self._reading() as reader:
             return read_fleet(reader, self._statements, self._schema)
 
     def server(self) -> StoreServer:
-        """Return whether a failover of its server would lose commits. The store need not be open, nor have tables."""
+        """Return whether a failover would lose commits. The store need not be open, nor have tables."""
         with self._reading() as reader:
             return read_server(reader)
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:
-        """Let a visitor, which is no node, audit the rows, over a connection of its own. The store need not be open."""
+        """Let a visitor, which is no node, audit the rows over its own connection. The store need not be open."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
             yield PostgresVisit(connection, self._statements, self._of_executions, self._schema)
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Delete some thousands of records over the bounds, of 1,000 jobs; later only of jobs with new records."""
+        """Delete some thousands of records, of 1,000 jobs; later only of jobs with new records."""
         return self._pruning.prune(self._ask, retention, now_us, self.log.seen)
 
     def close(self) -> None:
@@ -324,7 +323,7 @@ class PostgresStore(Resident):
 
     @contextmanager
     def transaction(self, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None) -> Iterator[Connection]:
-        """Open a transaction under our fence. `first` finds no row only if the store has been taken over."""
+        """Open a transaction under our fence. `first` finds no row only after a takeover."""
         opened = self._is_open
         with translated(self._where):
             connection = self._connected()
@@ -337,7 +336,6 @@ class PostgresStore(Resident):
                 yield connection
 
     def _ask(self, *asked: Asked) -> list[Cursor]:
-        """Carry out all statements in one transaction over that connection, in one round trip."""
         with translated(self._where):
             return self._connected().ask_as(self._agent, asked)
 
@@ -348,15 +346,15 @@ class PostgresStore(Resident):
         return connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
-        """Open a transaction that writes as this node. Raises StoreTakenOver once another has taken the store over."""
+        """Open a writing transaction. Raises StoreTakenOver after a takeover."""
         opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
         # The lock keeps others from taking over meanwhile, and two commits apart: the server may still be busy with a
         # lost one. So no write is sent before we are known to have the lock.
         return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
     def connect(self, *, only_reads: bool = False, number: int = 0) -> Connection:
-        """Connect to the store that was opened, and to no other in its place. `only_reads`: another node may have it.
-        `number`: of the connection, if it is for commits.
+        """Connect, but only to the store that was opened. `only_reads`: even after a takeover. `number`: of a commit
+        connection.
         """
         opened = self._is_open  # another thread may close the store while this one connects
         connection = self._made.note(connect(self._dsn))
@@ -374,7 +372,7 @@ class PostgresStore(Resident):
 
     @property
     def connections(self) -> int:
-        """How many connections to the server are open."""
+        """How many connections are open."""
         return self._made.count()
 
     def _who(self, opened: Opened) -> Asked:
@@ -386,7 +384,7 @@ class PostgresStore(Resident):
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Lend a connection to a reader. A store that is not open makes one for a single use, whichever node has it."""
+        """Lend a connection; a temporary one unless the store is open."""
         if self._opened is not None:
             with self.beside.transaction(is_reader=True) as connection:
                 yield connection

@@ -35,10 +35,8 @@ __all__ = ["SQLiteStore"]
 logger = getLogger(__name__)
 
 AT_A_TIME: Final = 1_000
-"""Jobs of one list of `load`, and rows that one call of `changes` returns."""
 
 A_FEW: Final = 200
-"""Records that are removed at a time while the disk is full."""
 
 _FAR: Final = 2**63 - 1
 
@@ -59,14 +57,13 @@ _JOB_ENDS: Final = 1 + len(StoredJob._fields)
 
 
 class SQLiteStore:
-    """A store in the SQLite database at `path`. If there is none, it is made, and only its owner can read it.
+    """A store in the SQLite database at `path`. A missing one is made, readable by its owner only.
 
-    `durability`: with "full", commits survive a loss of power. With "fast", they survive the end of the process, even
-    by kill -9. A loss of power may take the commits since the last `prune`, at most 4 MiB of them, and never a part of
-    one.
+    `durability`: "full" commits survive a loss of power. "fast" commits survive the end of the process, even by kill
+    -9. A loss of power may take "fast" commits since the last `prune`, at most 4 MiB, each whole.
 
-    Some files are next to the database: `-wal` and `-shm` (never remove them, never copy the database without them),
-    `.lock` and `.ballast`. The path must be on a local disk, and is for one process at a time.
+    Next to the database are `-wal` and `-shm` (never remove them, never copy the database without them), `.lock` and
+    `.ballast`. Use a local disk, and one process at a time.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durability: Durability = "full") -> None:
@@ -90,18 +87,17 @@ class SQLiteStore:
 
     @property
     def is_immediate(self) -> bool:
-        """False: this store waits for the disk."""
+        """False: it waits for the disk."""
         return False
 
     def preflight(self) -> None:
-        """Raise what `open` would, as far as that shows without making or changing anything.
-
-        Another node may have it open meanwhile, and that is no reason.
+        """Raise the errors of `open` that show without making or changing anything, even while another node has the
+        store.
         """
         self._session.preflight()
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells no process of its changes
-        """Open the database. Raises StoreUnusable if it is not one of ours, is corrupt, or another node has it."""
+        """Open the database. Raises StoreUnusable if it is not a scheduler's, is corrupt, or another node has it."""
         self.close()
         self._session = Session(self.path, self._durability)
         self._opened = self._session.open()
@@ -111,7 +107,7 @@ class SQLiteStore:
         return self._opened
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Yield all jobs as they were at one moment, over a connection of its own."""
+        """Yield all jobs as at one moment, over its own connection."""
         with self._session.errors():
             with self._session.transaction() as writer:
                 writer.execute("DELETE FROM change")
@@ -122,22 +118,22 @@ class SQLiteStore:
                     yield _load(reader, order[first : first + AT_A_TIME])
 
     def pauses(self) -> list[StoredPause]:
-        """Return all pauses of scopes."""
+        """Return all pauses."""
         with self._session.errors():
             return [StoredPause._make(row) for row in fetch(self._session.writer(), rows.PAUSES)]
 
     def running(self) -> list[StoredTick]:
-        """Return the ticks that are RUNNING."""
+        """Return the RUNNING ticks."""
         with self._session.errors():
             return [_tick(row) for row in fetch(self._session.writer(), _RUNNING)]
 
     def owed(self) -> list[StoredTick]:
-        """Return the ticks that are owed."""
+        """Return the owed ticks."""
         with self._session.errors():
             return [_tick(row) for row in fetch(self._session.writer(), _OWED)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Commit the batch in one transaction. Lone surrogates, which UTF-8 does not have, are written as escapes."""
+        """Commit the batch in one transaction. Lone surrogates are written as escapes."""
         with self._session.errors():
             try:
                 receipt = self._commit(batch, list)
@@ -147,10 +143,7 @@ class SQLiteStore:
         return receipt
 
     def changes(self) -> Changes:
-        """Return what other connections have changed: another process, or a person with the sqlite3 shell.
-
-        Many changes come in pages, one for each call.
-        """
+        """Return a page of the changes by other connections, such as the sqlite3 shell."""
         with self._session.errors():
             writer = self._session.writer()
             version = writer, fetch(writer, "PRAGMA data_version")[0][0]
@@ -164,9 +157,9 @@ class SQLiteStore:
         return evolve(changes, is_more=bool(self._edited))
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks due before `before_us`, latest first, at most `limit`; of one job or of all.
+        """Return records of ticks due before `before_us`, latest first, of one job or of all.
 
-        This also works while the store is not open here, even if another process has it open. Then it makes or migrates
+        It also works while the store is not open here, even if another process has it. Then it makes or migrates
         nothing, and raises StoreUnusable if there is no database of this version.
         """
         before_us = _FAR if before_us is None else min(before_us, _FAR)
@@ -190,7 +183,7 @@ class SQLiteStore:
         return len(removed)
 
     def close(self) -> None:
-        """Release the database, and leave it in one file without a log. Errors are logged."""
+        """Release the database as one file without a log. Errors are logged."""
         self._session.close()
         self._opened = self._data_version = None
 
@@ -211,16 +204,13 @@ class SQLiteStore:
         return Receipt(tuple(refused), tuple(stale))
 
     def _take_edited(self, writer: sqlite3.Connection) -> None:
-        """Note what others have logged, and empty their log. After a rollback it is noted twice."""
         logged = fetch(writer, "SELECT kind, key FROM change")
         if logged:
             self._edited.update(logged)
             writer.execute("DELETE FROM change")
 
     def _remove(self, over: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Return the ticks that could be removed. On a full disk only a few: the log of what is removed needs room,
-        too.
-        """
+        """Return the removed ticks: on a full disk a few, because their log needs room."""
         try:
             self._remove_all(over)
         except sqlite3.Error as exc:
@@ -240,7 +230,6 @@ class SQLiteStore:
 
 
 def _changes(writer: sqlite3.Connection, edited: set[tuple[str, str]]) -> Changes:
-    """Return the rows of these keys as they are now."""
     jobs: dict[str, StoredJob | None] = {key: None for kind, key in edited if kind == "job"}
     pauses: dict[str, StoredPause | None] = {key: None for kind, key in edited if kind == "pause"}
     for job in map(StoredJob._make, rows.ask(writer, rows.JOBS, [(key,) for key in jobs])):
@@ -267,7 +256,6 @@ def _tick(row: tuple[Any, ...]) -> StoredTick:
 
 
 def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:
-    """Carry out the part of a batch that people may write too: rows of jobs and pauses."""
     _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
     rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
     rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
@@ -290,7 +278,7 @@ def _cleaned(some: Any) -> list[Any]:
 
 
 def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> list[StoredTick]:
-    """Return the stale ends. An end before a mark of the same batch is not stale: the batch was carried out before."""
+    """An end before a recorded mark of its batch is not stale: the batch is repeated."""
     suspects = _with_another_fence(connection, batch.ended, clean)
     ended = {(tick.job_id, tick.due_us) for tick in suspects}
     marked = [tick for tick in batch.marks if (tick.job_id, tick.due_us) in ended]
@@ -302,7 +290,7 @@ def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], 
 def _with_another_fence(
     connection: sqlite3.Connection, ticks: list[StoredTick], clean: Callable[[Any], list[Any]]
 ) -> list[StoredTick]:
-    """Return the ticks in whose place there is another record, or none."""
+    """Return the ticks whose record has another fence or is missing."""
     keys = [(tick[0], tick[1]) for tick in clean(ticks)]
     fences = {(job_id, due_us): fence for job_id, due_us, fence in rows.ask(connection, rows.FENCES, keys)}
     return [tick for tick, key in zip(ticks, keys, strict=True) if fences.get(key) != tick.fence]

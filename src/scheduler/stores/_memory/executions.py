@@ -1,4 +1,4 @@
-"""Executions in dicts: what the verbs of `Executions` mean, in their shortest form."""
+"""Executions in dicts: the shortest form of `Executions`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ Key = tuple[str, int]
 
 
 class Rows(Protocol):
-    """The other rows of the store. The caller holds its lock."""
-
     jobs: dict[str, StoredJob]
     states: dict[str, StoredState]
     pauses: dict[str, StoredPause]
@@ -41,13 +39,11 @@ class Rows(Protocol):
 
 @define(eq=False)
 class ExecutionTable:
-    """The executions of a store: of each job, by instant."""
-
     jobs: dict[str, dict[int, Execution]] = Factory(dict)
     audits: dict[str, int] = Factory(dict)
 
     def carry_out(self, batch: Batch, store: Rows, epoch: int) -> tuple[Execution, ...]:
-        """Do what that node's batch says of executions. Return the live executions that have given way."""
+        """Return the live executions that gave way."""
         for placed in batch.placed:
             self._place(placed)
         for lost in batch.lost:
@@ -73,7 +69,7 @@ class ExecutionTable:
         self._put(taken._replace(status=DONE, epoch=None))
 
     def plan(self, planned: Planned, store: Rows) -> Iterator[Execution]:
-        """Make this the live execution of its job; yield the live execution that gives way."""
+        """Yield the live execution that gives way."""
         live = self.live(planned.job_id)
         if live is not None and live.due_us != planned.due_us:
             ended = SKIPPED if planned.skips else DONE if (live.job_id, live.due_us) in store.ticks else SUPERSEDED
@@ -88,7 +84,6 @@ class ExecutionTable:
         self._put(row._replace(schedule=planned.schedule, next_due_us=planned.next_due_us))
 
     def take(self, tick: Key, store: Rows, epoch: int, living: Collection[int]) -> Taken | NotTaken:
-        """Take an execution for that node, unless a living node has its job."""
         row, job = self.at(*tick), store.jobs.get(tick[0])
         if row is None or job is None:
             return NotTaken.UNKNOWN
@@ -105,7 +100,6 @@ class ExecutionTable:
         return Taken(job, store.states.get(job.id))
 
     def fetch(self, job_id: str, now_us: int, store: Rows, epoch: int, living: Collection[int]) -> Fetched | NotTaken:
-        """Take a job for that node out of its turn, unless a living node has it."""
         job, held = store.jobs.get(job_id), self.taken(job_id)
         if job is None:
             return NotTaken.UNKNOWN
@@ -122,7 +116,6 @@ class ExecutionTable:
         return Fetched(taken=taken, due_us=held.due_us, live=self.live(job_id))
 
     def reconcile(self, job_ids: Iterable[str], decide: Decide, store: Rows, living: Collection[int]) -> Mended:
-        """Let `decide` plan for these jobs, except taken ones."""
         planned, gone = list[Execution](), list[Execution]()
         owing = {tick.job_id for tick in store.ticks.values() if tick.owed}
         for job_id in job_ids:
@@ -142,7 +135,6 @@ class ExecutionTable:
     def audit(  # noqa: PLR0917 - the verb's arguments, and what it works on
         self, part: int, now_us: int, instance: str | None, decide: Decide, store: Rows, living: Collection[int]
     ) -> Audited:
-        """Find what is broken in a part, and mend it."""
         ours = [job for job in store.jobs.values() if part_of(job.id) == part]
         here = [job_id for job_id in self.jobs if job_id in store.jobs and part_of(job_id) == part]
         left = [job_id for job_id in here if (held := self.taken(job_id)) is not None and held.epoch not in living]
@@ -170,7 +162,7 @@ class ExecutionTable:
         return is_held or live.schedule != job.schedule
 
     def of(self, job_id: str) -> list[Execution]:
-        """Return all executions of a job, latest due first."""
+        """Return a job's executions, latest due first."""
         rows = self.jobs.get(job_id, {})
         return [rows[due_us] for due_us in sorted(rows, reverse=True)]
 
@@ -192,7 +184,6 @@ class ExecutionTable:
 
 
 def part_of(job_id: str) -> int:
-    """Return the part in which a job is audited."""
     return shard_of(job_id) * PARTS // SHARDS
 
 

@@ -1,8 +1,7 @@
 """The third connection, besides those of the commits and of the lease: shards, units, votes and history share it.
 
-It is lent to one thread at a time, mostly for a round trip or two, or for a page of jobs. Reading history may take
-seconds, and a moving shard must not wait for that: so a reader that keeps others waiting is broken off. Notifications
-come over it as well, to the thread that has it. In between the listener waits for them.
+One thread at a time has it, mostly for a round trip or a page of jobs. Reading history may take seconds, so a reader
+that keeps others waiting is broken off. The thread that has it also takes notifications; in between the listener does.
 """
 
 from __future__ import annotations
@@ -19,33 +18,28 @@ from .._store import StoreBusy, StoreError, StoreUnreachable
 from .connection import READ_COMMITTED, Asked, Connection, Cursor, psycopg, sql, translated
 
 LONGEST_WAIT: Final = 5.0
-"""Seconds that one thread waits for the others by default."""
+"""Seconds."""
 
 READS_ON: Final = 0.5
-"""Seconds for which a reader may have the connection while others wait for it."""
+"""Seconds a reader may go on while others wait."""
 
 BRIEFLY: Final = 0.3
-"""Seconds that the renewal of the lease waits for the others. It comes again in a moment."""
+"""Seconds a brief caller waits: the lease's renewal comes again."""
 
 BRIEF: Final = 15
-"""Tenths of a second that it waits for an answer: half of a lease."""
+"""Tenths of a second a brief caller waits for an answer: half a lease."""
 
 BRIEF_LOCK: Final[Asked] = sql.SQL("SET LOCAL lock_timeout = 1000"), ()
-"""It waits for no lock longer than a second: the server says so before the answer counts as missing."""
+"""Below BRIEF: the server speaks first."""
 
 SILENT: Final = 25
-"""Tenths of a second of silence after which the server would not answer other callers either.
-
-It is more than its lock_timeout: a caller that waits for a lock is told before, and others could be answered meanwhile.
-"""
+"""Tenths of a second, above lock_timeout: the server is silent to others too."""
 
 LONGEST_CLOSING: Final = 1.0
-"""Seconds for which closing waits for a call in progress. The call notices within 0.1 s, unless it connects."""
+"""Seconds to wait for a call in progress: it notices within 0.1 s unless it connects."""
 
 
 class _Reader:
-    """A reader, which is stopped once it has had the connection for long and others wait."""
-
     def __init__(self, now: Callable[[], float], are_others_waiting: Callable[[], bool]) -> None:
         self._now = now
         self._are_others_waiting = are_others_waiting
@@ -53,7 +47,7 @@ class _Reader:
         self.is_stopped = False
 
     def look(self, connection: Connection) -> None:
-        """Stop the reader if it is time. The server is told, or it would go on in vain."""
+        """Stop a late reader; also tell the server, which would go on in vain."""
         if self.is_stopped or not self._are_others_waiting() or self._now() - self._since < READS_ON:
             return
         self.is_stopped = True
@@ -61,8 +55,6 @@ class _Reader:
 
 
 class Beside:
-    """One connection of a store, lent to one thread at a time. `connect`: makes it. `where`: the store, in words."""
-
     def __init__(self, connect: Callable[[], Connection], where: str, now: Callable[[], float] = boottime) -> None:
         self._now = now
         self._connect = connect
@@ -74,20 +66,19 @@ class Beside:
         self._waiting = 0
         self._is_connecting = False
         self._why_none = ""
-        """Why the last connection could not be made; empty: it could, or none was tried."""
+        """Why the last attempt to connect failed, if so."""
         self._moment = Event()
         self._closings = 0
-        """How often this was closed: a store may be opened again."""
         self._prepare: Callable[[Connection], object] | None = None
 
     @contextmanager
     def lend(
         self, *, wait: float | None = LONGEST_WAIT, is_reader: bool = False, is_brief: bool = False
     ) -> Iterator[Connection]:
-        """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: wait without a bound.
+        """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: no bound.
 
-        A reader waits behind other readers. While a caller waits that is none, it has the connection for READS_ON at
-        most: StoreBusy then, too. A brief caller makes no connection, and waits for no answer longer than BRIEF.
+        Readers queue. While others wait, a reader has READS_ON seconds; then StoreBusy. A brief caller makes no
+        connection, and waits for no answer longer than BRIEF.
         """
         closings = self._closings
         if is_brief:
@@ -125,13 +116,12 @@ class Beside:
 
     @contextmanager
     def transaction(self, *, is_reader: bool = False) -> Iterator[Connection]:
-        """Open a transaction over it."""
         with self.lend(is_reader=is_reader) as connection, connection.transaction_as(""):
             yield connection
 
     @contextmanager
     def brief_transaction(self) -> Iterator[Connection]:
-        """Open a transaction for a brief caller, see `lend`. Raises StoreBusy at once rather than wait for long."""
+        """Like `lend` for a brief caller."""
         with (
             self.lend(wait=BRIEFLY, is_brief=True) as connection,
             connection.transaction_as("", first=[BRIEF_LOCK]),
@@ -139,23 +129,21 @@ class Beside:
             yield connection
 
     def ask(self, *asked: Asked, isolation: sql.SQL = READ_COMMITTED, is_reader: bool = False) -> list[Cursor]:
-        """Carry out all statements in one transaction, in one round trip: far nodes need one for all."""
+        """Carry out all in one transaction and one round trip."""
         with self.lend(is_reader=is_reader) as connection:
             return connection.ask_as("", asked, isolation)
 
     def ask_briefly(self, *asked: Asked) -> list[Cursor]:
-        """Carry out all statements so for a brief caller, see `lend`. Raises StoreBusy at once rather than wait for
-        long.
-        """
+        """Like `ask` for a brief caller."""
         with self.lend(wait=BRIEFLY, is_brief=True) as connection:
             return connection.ask_as("", [BRIEF_LOCK, *asked])[1:]
 
     def prepare_with(self, prepare: Callable[[Connection], object]) -> None:
-        """Have each new connection prepared before any other use. `prepare` raises psycopg.Error."""
+        """Call `prepare` first on each new connection. It may raise psycopg.Error."""
         self._prepare = prepare
 
     def listen(self, seconds: float) -> None:
-        """Take in notifications that come within that many seconds. Raises StoreError: there is no connection."""
+        """Take notifications for up to that many seconds. Raises StoreError if there is no connection."""
         with self.lend(wait=None) as connection:
             pass
         said = poll()  # not select, which takes no descriptor over 1,023
@@ -169,7 +157,7 @@ class Beside:
                     again.take_in()
 
     def close(self) -> None:
-        """Close the connection. A call in progress closes it at its end."""
+        """Close, or let a call in progress do so."""
         self._closings += 1
         self._why_none = ""
         if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
@@ -177,7 +165,7 @@ class Beside:
             self._one_at_a_time.release()
 
     def _have(self, wait: float | None, *, is_reader: bool) -> bool:
-        """Wait for one's turn. Readers wait for each other first, so that others wait for one reader at most."""
+        """Readers queue first, so others wait for one reader at most."""
         if not is_reader:
             return self._have_among_others(wait)
         if not self._one_reader.acquire(timeout=-1 if wait is None else wait):
@@ -200,14 +188,13 @@ class Beside:
                 self._waiting -= 1
 
     def _why_not(self, wait: float | None) -> StoreError:
-        """Return why other callers have had the connection for so long."""
         connection = self._connection
         if self._is_connecting or (connection is not None and connection.silence >= SILENT):
             return StoreUnreachable(f"{self._where}: it has not answered others of us for {wait:g} s")
         return StoreBusy(f"{self._where}: others have been asking it for {wait:g} s")
 
     def _await_connection(self) -> None:
-        """Wait a moment until another thread has connected, as the listener does: that may take seconds."""
+        """Give another thread a moment to connect."""
         since = self._now()
         while self._connection is None or self._connection.closed:
             if self._why_none:
@@ -217,7 +204,6 @@ class Beside:
             self._moment.wait(0.01)
 
     def _open_one(self) -> Connection:
-        """Return the connection, unless the last caller has closed it: others make one."""
         if self._connection is None or self._connection.closed:
             raise StoreBusy(f"{self._where}: a connection must be made first")
         return self._connection

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL on which no wait is long, and what its errors mean to a scheduler."""
+"""A connection to PostgreSQL on which no wait is long."""
 
 from __future__ import annotations
 
@@ -49,16 +49,12 @@ T = TypeVar("T")
 Cursor = psycopg.Cursor[TupleRow]
 
 Asked = tuple[sql.Composed | sql.SQL, Sequence[Any] | Mapping[str, Any]]
-"""A statement with its parameters."""
 
 PATIENCE: Final = 70
-"""Tenths of a second for which the server may be silent, all waits of one transaction together.
-
-More than its statement_timeout, so that the server speaks first where it can.
-"""
+"""Tenths of a second of silence per transaction. Above statement_timeout: the server speaks first."""
 
 TURN: Final = 0.1
-"""Seconds after which a wait for the server checks whether to go on."""
+"""Seconds between checks of a wait."""
 
 DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -68,7 +64,7 @@ DEFAULTS: Final = {
     "tcp_user_timeout": "15000",
     "application_name": "timerqueue",
 }
-"""Used where the user's dsn does not set them. None needs a server: PgBouncer lets all pass."""
+"""Unless the dsn sets them. PgBouncer lets all pass."""
 
 SETTINGS: Final = sql.SQL("""
     SELECT set_config('statement_timeout', '5s', true),
@@ -78,10 +74,10 @@ SETTINGS: Final = sql.SQL("""
             coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
         set_config('timerqueue.agent', %s, true)
 """)
-"""For this transaction alone: behind PgBouncer the next one may be on another session."""
+"""Per transaction: behind PgBouncer the next may use another session."""
 
 BRIEFLY: Final = sql.SQL("SET LOCAL lock_timeout = 300")
-"""For statements that must not wait for locked rows. Then the locked ones are looked up, and the rest goes on."""
+"""Pass over locked rows."""
 
 PID: Final = sql.SQL("SELECT pg_backend_pid()")
 
@@ -89,50 +85,44 @@ END_LEFT: Final = sql.SQL(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (%s) AND pg_backend_pid() = %s"
     " AND usename = current_user AND state LIKE 'idle in transaction%%'"
 )
-"""End those of these sessions that wait for a node that has gone, unless a pooler has answered. A session at work goes
-on.
-"""
+"""Ends sessions that are idle in a transaction, unless a pooler answers."""
 
 
 READ_COMMITTED: Final = sql.SQL("READ COMMITTED")
 ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
-"""All statements of the transaction see the same."""
 
 
 class Silent(psycopg.OperationalError):
-    """The server has been silent for too long, or the answer is no longer wanted."""
+    """Silent for too long, or no longer wanted."""
 
 
-class Refused(psycopg.OperationalError):
-    """The server takes connections, but refuses ours."""
+class Refused(psycopg.OperationalError): ...
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """Gives up on a silent server. No timeout of TCP or of the server ends a wait for a frozen one.
+    """Gives up on a silent server: no other timeout ends a wait for a frozen one.
 
-    After any error it is closed: that rolls back, and its state need not be known.
+    Any error closes it, which rolls back.
     """
 
     patience = PATIENCE
     silence = 0
     pid = 0
-    """Of the server's session; 0: unknown, or of a pooler's choice."""
+    """Of the server's session; 0: unknown or behind a pooler."""
     outlives_silence = False
-    """It is not closed for silence: `has_caught_up` tells when it can be used again."""
+    """Silence does not close it: see `has_caught_up`."""
     _keeps_plans = False
     _is_direct: bool | None = None
 
     def why_unwanted(self) -> str:
-        """Return why a wait must end; replaced by callers that end a wait from another thread. Asked ten times a
-        second.
-        """
+        """Return why a wait must end, if so; for replacement. Asked ten times a second."""
         return ""
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
         return super().wait(self._impatient(gen), *args, **kwargs)
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
-        """Psycopg resumes a wait every tenth of a second, with READY_NONE (0) when there was nothing."""
+        """Psycopg resumes a wait every tenth of a second, then with READY_NONE (0)."""
         looked = boottime()
         try:
             wanted = next(gen)
@@ -152,17 +142,13 @@ class Connection(psycopg.Connection[TupleRow]):
             return end.value  # type: ignore[no-any-return]
 
     def _is_over(self, *, is_silent: bool) -> str:
-        """Count a tenth of a second of silence, if it was one. Return why to wait no longer; empty: go on."""
         self.silence += is_silent
         if self.silence >= self.patience:
             return f"PostgreSQL has not answered for {self.patience / 10} s"
         return self.why_unwanted()
 
     def has_caught_up(self) -> bool:
-        """Whether the server has answered the question that it was silent on. Does not wait.
-
-        Raises psycopg.Error if the connection is broken.
-        """
+        """Whether the answer has come after all. Does not wait. Raises psycopg.Error if the connection broke."""
         self.pgconn.flush()
         self.pgconn.consume_input()
         while not self.pgconn.is_busy():
@@ -171,7 +157,7 @@ class Connection(psycopg.Connection[TupleRow]):
         return False
 
     def take_in(self) -> None:
-        """Take in and handle what the server has said by itself. Does not wait. An error closes the connection."""
+        """Handle notifications. Does not wait."""
         try:
             self.pgconn.consume_input()
             while (said := self.pgconn.notifies()) is not None:
@@ -182,30 +168,21 @@ class Connection(psycopg.Connection[TupleRow]):
             raise
 
     def is_direct(self) -> bool:
-        """Whether the other end is the server that we logged in to.
-
-        A pooler would answer with a number of its own, and give each transaction, or session, to a server of its
-        choice.
-        """
+        """Whether this is the server itself, not a pooler, which changes sessions."""
         if self._is_direct is None:
             self.note_pid(one_row(self.execute(PID))[0])
         return bool(self._is_direct)
 
     def note_pid(self, pid: int) -> None:
-        """Note which session of the server answered: that tells whether the connection is direct."""
         self._is_direct = pid == self.info.backend_pid
         self.pid = pid if self._is_direct else 0
 
     def ending(self, sessions: Iterable[int]) -> Asked:
-        """Return the statement that ends these sessions. Their connections broke, and the server may not know. What
-        they have locked keeps the node waiting for ten seconds, and for as long as the server's clock is set back.
-        """
+        """End these broken sessions, whose locks would last ten seconds or more."""
         return END_LEFT, [list(sessions), self.info.backend_pid]
 
     def keeping_plans(self) -> Connection:
-        """Return this connection. From now on the server keeps its plans of writing statements, if it is always the
-        same server.
-        """
+        """Keep plans of writing statements, if the connection is direct."""
         self._keeps_plans = self.is_direct()
         return self
 
@@ -213,10 +190,10 @@ class Connection(psycopg.Connection[TupleRow]):
     def transaction_as(
         self, agent: str, isolation: sql.SQL = READ_COMMITTED, *, first: Sequence[Asked] = (), writes: bool = False
     ) -> Iterator[list[Cursor]]:
-        """Run one transaction, with deadlines. Its changes carry the node's name. An error closes the connection.
+        """Run one transaction, with deadlines, in the name of this node.
 
-        `first`: sent with its beginning, to save round trips; yields the answers. Calling `end` with the last
-        statements saves the round trip of the COMMIT, too. `writes`: its plans may be kept.
+        `first`: sent with the beginning; yields the answers. Call `end` in the last pipeline to save a round trip.
+        `writes`: plans may be kept.
         """
         self.silence = 0
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
@@ -234,9 +211,7 @@ class Connection(psycopg.Connection[TupleRow]):
     def in_one_way_as(
         self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED, *, writes: bool = False
     ) -> Iterator[list[Cursor]]:
-        """Open a transaction that goes to the server in one way, and begins with these questions. No answer is here
-        before the end. An error closes the connection. `writes`: see `transaction_as`.
-        """
+        """Send a whole transaction: no answer is here before its end."""
         self.silence = 0
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
         try:
@@ -248,7 +223,7 @@ class Connection(psycopg.Connection[TupleRow]):
             raise
 
     def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
-        """Carry out all statements in one transaction, in one round trip. An error closes the connection."""
+        """Carry out all in one transaction and one round trip."""
         with self.in_one_way_as(agent, asked, isolation) as answers:
             return answers
 
@@ -258,17 +233,17 @@ class Connection(psycopg.Connection[TupleRow]):
         return [self.execute(*each) for each in asked]
 
     def end(self) -> None:
-        """Commit the transaction. In a pipeline it is not carried out if something before it fails."""
+        """Commit. In a pipeline an error skips it."""
         self.execute("COMMIT", prepare=False)  # no plan of it is kept
 
     def fetch_more(self, fetch: sql.SQL) -> list[TupleRow]:
-        """Return the next rows of a cursor. The time between two calls is no silence of the server."""
+        """Time between calls is not the server's silence."""
         self.silence = 0
         return self.execute(fetch).fetchall()
 
 
 def connect(dsn: str) -> Connection:
-    """Connect within some seconds for each host of the dsn."""
+    """Connect, within some seconds per host."""
     return Connection.connect(_conninfo(dsn), autocommit=True, prepare_threshold=None)
 
 
@@ -279,11 +254,10 @@ def _conninfo(dsn: str) -> str:
 
 
 def connect_first(dsn: str, *, is_known: bool = False) -> Connection:
-    """Connect to an unknown server. Raises Refused if it answers and refuses ours; any other error may soon be over.
+    """Connect to an unknown server. Raises Refused if it refuses us; other errors may pass.
 
-    `is_known`: the server has let us in before. It is not pinged: a ping keeps all threads of the process waiting. A
-    refusal has no code, and its words are in the server's language. But without a login the server says whether it
-    takes connections at all.
+    A refusal has no code and a localised text, so we ping: without a login the server says whether it takes
+    connections. `is_known`: no ping, which blocks all threads.
     """
     try:
         return connect(dsn)
@@ -305,7 +279,6 @@ def _is_for_now(dsn: str, error: psycopg.OperationalError) -> bool:
 
 
 def software() -> str | None:
-    """Return the installed version of timerqueue; None: it runs out of a folder."""
     try:
         return version("timerqueue")
     except PackageNotFoundError:
@@ -321,7 +294,7 @@ def one_row(rows: psycopg.Cursor[TupleRow]) -> TupleRow:
 
 
 def described(dsn: str) -> str:
-    """Return where a connection leads, without a password. Raises ValueError for an unreadable dsn."""
+    """Describe a dsn without its password. Raises ValueError if libpq cannot read it."""
     try:
         parameters = conninfo_to_dict(dsn)
     except psycopg.Error:
@@ -336,7 +309,7 @@ FOR_NOW: Final = re.compile(
     r"too many clients already|remaining connection slots are reserved|too many connections for|no more connections"
     r"|pgbouncer cannot connect|server login has been failing|server_login_retry"
 )
-"""Words of servers that take connections, but not this one now: they are full, or poolers whose server is away."""
+"""Of full servers, or poolers without a server."""
 
 LOCKED: Final = "55P03"
 
@@ -346,10 +319,7 @@ BROKEN: Final = (
     "57P02",
     "57P03",  # it starts
 )
-"""Beginnings of the codes of connections that could not be made, or broke, whatever the statement.
-
-Errors that the driver itself finds have no code.
-"""
+"""SQLSTATEs of broken connections. The driver's own errors have none."""
 
 UNUSABLE: Final = (
     "0A",  # a feature this server has not
@@ -358,7 +328,7 @@ UNUSABLE: Final = (
     "XX001",  # damaged
     "XX002",
 )
-"""Beginnings of the codes (SQLSTATE) of errors that do not go away by waiting."""
+"""SQLSTATEs of lasting errors."""
 
 UNSTORABLE: Final = (
     "22",  # data that it cannot take
@@ -366,12 +336,11 @@ UNSTORABLE: Final = (
     "23514",  # what a check refuses
     "54",  # more of it than fits
 )
-"""Beginnings of the codes of errors of a batch, not of the store."""
+"""SQLSTATEs that blame the batch."""
 
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Raise the driver's errors as those of a store."""
     try:
         yield
     except psycopg.Error as error:

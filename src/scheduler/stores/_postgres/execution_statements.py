@@ -1,5 +1,3 @@
-"""The SQL of executions: their table and its indexes, and their statements."""
-
 from __future__ import annotations
 
 from typing import Any, Final
@@ -36,17 +34,15 @@ CREATE TABLE {schema}.audit (
     audited_us bigint NOT NULL
 ) WITH (fillfactor = 50);
 """
-"""Starts of jobs that wait in a queue outside of the nodes: see stores/_executions.py."""
 
 OVERDUE: Final = "CREATE INDEX execution_scheduled ON {schema}.execution (due_us, job_id) WHERE status = 'scheduled';"
-"""The index for executions in a queue: audits look for them there, and find the overdue ones."""
 
 GIVEN: Final = sql.SQL("unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us)")
 IS_GIVEN: Final = sql.SQL("execution.job_id = given.job_id AND execution.due_us = given.due_us")
 IN_PART: Final = sql.SQL(
     "(job.shard BETWEEN %(first)s AND %(last)s OR job.shard > %(highest)s AND job.shard %% %(parts)s = %(part)s)"
 )
-"""Whether a job is in one part of all. Shards of labels, which have higher numbers, are in parts too."""
+"""Shards of labels have higher numbers."""
 
 IS_LIVE: Final = sql.SQL("status IN ('pending', 'scheduled')")
 LIVE: Final = sql.SQL(", ").join(sql.Identifier("live", column) for column in EXECUTION.types)
@@ -54,7 +50,6 @@ STAYS: Final = sql.SQL("execution.status IN ('pending', 'scheduled', 'taken')")
 
 
 def in_part(part: int) -> dict[str, Any]:
-    """Return the values of IN_PART."""
     width = SHARDS // PARTS
     return {
         "first": part * width,
@@ -66,11 +61,9 @@ def in_part(part: int) -> dict[str, Any]:
 
 
 class ExecutionStatements:
-    """The statements of executions, in one schema.
+    """Commits and takes put conditions beyond the key into a CASE, and look up by SELECT of one row.
 
-    In commits and takes, a condition on an execution other than its key is in a CASE. A look-up is a SELECT of one row.
-    PostgreSQL expects few live or taken rows. Else it might read all of them by their index, for each row of a batch.
-    See also `hold_by_keys`.
+    PostgreSQL expects few live or taken rows, and might read all for each row of a batch. See `hold_by_keys`.
     """
 
     def __init__(self, statements: Statements) -> None:

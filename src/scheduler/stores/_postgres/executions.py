@@ -1,7 +1,7 @@
-"""Executions in PostgreSQL: many at once, in a handful of statements.
+"""Executions in PostgreSQL, many at once.
 
-Taking a job, or planning for a job without a node, locks its row first, in the order of the ids. So one node at a time
-plans for a job, and an audit, which passes over locked rows, delays none.
+Taking or planning for a job first locks its row, in the order of ids. So one node at a time plans for it, and an audit,
+which passes over locked rows, delays none.
 """
 
 from __future__ import annotations
@@ -20,30 +20,25 @@ from .execution_statements import ExecutionStatements, in_part
 from .table import PLACED, PLANNED, Row, number_array, storable, text_array
 
 AT_A_TIME: Final = 1_000
-"""Jobs that an audit mends before it looks for more."""
 
 Gone = psycopg.Cursor[Row]
 
 Lost = dict[str, list[StoredTick]]
-"""Ticks that were cut off, or are owed, by the ids of their jobs."""
 
 
 class Place(Protocol):
-    """The store of these executions."""
-
     @property
-    def epoch(self) -> int:
-        """Our epoch, since it was opened."""
+    def epoch(self) -> int: ...
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """Open a transaction in order with our commits."""
+        """In order with our commits."""
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
-        """Open a transaction that writes as our commits do: under our own row. `reads_all`: not only by keys."""
+        """Under our row, like commits. `reads_all`: not only by keys."""
 
 
 def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
-    """Carry out what the batch says of executions, in a pipeline. Return the cursors of executions that gave way."""
+    """In a pipeline. Return the cursors of executions that gave way."""
     if batch.placed:
         connection.execute(statements.place, PLACED.parameters(sorted(batch.placed)))
     if batch.lost:
@@ -62,25 +57,22 @@ def _plan(connection: Connection, statements: ExecutionStatements, planned: Iter
 
 
 class PostgresExecutions:
-    """The executions of one store."""
-
     def __init__(self, place: Place, statements: ExecutionStatements, name: str) -> None:
         self._place = place
         self._statements = statements
         self._locks = statements.locks
         self._locked: set[str] = set()
-        """Jobs that were locked at the last look: a take does not wait for them again."""
+        """Jobs locked at the last look: a take does not wait for them again."""
         self._name = f"timerqueue audit of {name}"
 
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """See Executions. In one transaction."""
         if self._locked.isdisjoint(job_id for job_id, _ in ticks):
             with suppress(StoreLocked):
                 return self._take_all(ticks)
         return self._take_free(ticks)
 
     def _take_free(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """Take the executions whose rows no other session has locked, without a wait for the others."""
+        """Pass over rows that another session has locked."""
         with self._place.transaction() as connection:
             locked = self._locks.of(connection, [Batch(released=dict.fromkeys(job_id for job_id, _ in ticks))])
         self._locked = locked
@@ -99,7 +91,7 @@ class PostgresExecutions:
     def _take(
         self, connection: Connection, ticks: list[tuple[str, int]], *, is_last: bool
     ) -> dict[tuple[str, int], Taken | NotTaken]:
-        """Take executions, each of another job. `is_last`: and commit."""
+        """`ticks`: of distinct jobs. `is_last`: also commit."""
         statements, epoch, ticks = self._statements, self._place.epoch, sorted(ticks)
         ids = text_array(job_id for job_id, _ in ticks)
         given = [ids, number_array(due_us for _, due_us in ticks)]
@@ -116,7 +108,6 @@ class PostgresExecutions:
         return {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
-        """See Executions. In one transaction."""
         statements, epoch, ids = self._statements, self._place.epoch, text_array(job_ids)
         with self._place.writing() as connection:
             with connection.pipeline():
@@ -134,19 +125,15 @@ class PostgresExecutions:
     def waiting(
         self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
     ) -> list[Execution]:
-        """See Executions."""
         return self._read(self._statements.waiting, [status, before_us, after[0], storable(after[1]), limit])
 
     def taken(self) -> list[Execution]:
-        """See Executions."""
         return self._read(self._statements.taken, [self._place.epoch])
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """See Executions."""
         return self._read(self._statements.of_job, [storable(job_id)])
 
     def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
-        """See Executions."""
         with self._place.transaction() as connection:
             return dict(connection.execute(self._statements.wheres, [text_array(job_ids)]).fetchall())
 
@@ -155,7 +142,6 @@ class PostgresExecutions:
             return [Execution(*row) for row in connection.execute(statement, asked)]
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
-        """See Executions. Under the locks of these jobs."""
         ids = text_array(job_ids)
         with self._place.writing() as connection:
             connection.execute(BRIEFLY, prepare=False)
@@ -181,7 +167,6 @@ class PostgresExecutions:
         )
 
     def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
-        """See Executions. In one transaction."""
         asked = in_part(part) | {
             "instance": None if instance is None else storable(instance),
             "now_us": now_us,
@@ -209,12 +194,11 @@ class PostgresExecutions:
             )
 
     def _clear(self, connection: Connection) -> list[Execution]:
-        """Supersede the executions of deleted jobs, which are in no part."""
+        """Executions of deleted jobs are in no part."""
         connection.execute(self._statements.forget_audits)
         return [Execution(*row) for row in connection.execute(self._statements.supersede_removed)]
 
     def _broken(self, connection: Connection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
-        """Yield the jobs that `decide` is asked about, some at a time."""
         after = ""
         while True:
             ids = [row[0] for row in connection.execute(self._statements.lock_broken, asked | {"after": after})]
@@ -226,20 +210,18 @@ class PostgresExecutions:
             after = ids[-1]
 
     def last_audit(self, job_id: str) -> int | None:
-        """See Executions."""
         with self._place.transaction() as connection:
             found = connection.execute(self._statements.last_audit, [storable(job_id)]).fetchone()
             return None if found is None else found[0]
 
     def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
-        """See Executions."""
         asked = {"since_us": since_us, "limit": limit, "everything": EVERYTHING}
         with self._place.transaction() as connection:
             return [(job_id, at_us) for job_id, at_us in connection.execute(self._statements.unaudited, asked)]
 
 
 def _waves(ticks: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """Yield lists in which each job is once: a second tick of a job sees the effect of the first."""
+    """Each has a job once: its second tick sees the effect of the first."""
     rest = list(ticks)
     while rest:
         firsts: dict[str, tuple[str, int]] = {}

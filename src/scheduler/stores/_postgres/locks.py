@@ -1,4 +1,4 @@
-"""Which rows of jobs other sessions have locked: those jobs wait, and all others go on."""
+"""Which jobs other sessions have locked: they wait, others go on."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .statements import Statements
 from .table import number_array, storable, text_array
 
 OF_JOBS: Final = ("jobs", "states", "paused", "finished", "released", "planned", "added", "begun")
-"""The parts of a batch that have ids of jobs as keys."""
+"""Keyed by job id."""
 
 
 class Locks:
-    """Which jobs have rows that another session has locked, in one schema. The query locks the free ones."""
+    """The query locks the free rows."""
 
     def __init__(self, statements: Statements) -> None:
         parts = (self._of_table(statements, name) for name in ("job", "job_state", "execution", "tick"))
@@ -37,7 +37,6 @@ class Locks:
         )
 
     def of(self, connection: Connection, batches: Sequence[Batch]) -> set[str]:
-        """Return the ids of the locked jobs of these batches."""
         ticks = [(tick.job_id, tick.due_us) for batch in batches for tick in (*batch.marks, *batch.ended)]
         ids = {id for batch in batches for name in OF_JOBS for id in getattr(batch, name)}
         ids.update(job_id for job_id, _ in ticks)

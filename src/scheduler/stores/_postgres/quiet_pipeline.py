@@ -1,4 +1,4 @@
-"""A pipeline that raises one error. Psycopg logs a warning for each further error of a broken connection."""
+"""A pipeline with one error: psycopg logs each further one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import psycopg
 
 @contextmanager
 def quiet_pipeline(connection: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
-    """Send what is asked within it in one round trip. Raises the first error, and logs none."""
     failure: psycopg.Error | None = None
     try:
         with connection.pipeline():

@@ -1,8 +1,7 @@
-"""The one more connection that a node may have. It serves hearing the neighbour, unless it is needed for more.
+"""A node's one more connection. It hears the neighbour, unless needed for more.
 
-Hearing tells of a death some seconds before the lease does. A node can do without it for a while. It does when it
-breaks off a session that stops a burial, and while two sessions renew its lease. A node with a store for itself uses it
-to read all rows.
+Hearing only tells of a death some seconds before the lease. It stops while the node breaks off a session that stops a
+burial, and while two sessions renew its lease. An exclusive node reads all rows over it.
 """
 
 from __future__ import annotations
@@ -19,12 +18,10 @@ from .connection import Connection
 NEEDED: Final = "the connection over which the neighbour is heard is needed for something else"
 
 LONGEST_WAIT: Final = 6.0
-"""Seconds until the hearing thread has released it, which may be connecting."""
+"""Seconds: the hearing thread may be connecting."""
 
 
 class Spare:
-    """One more connection to a store. `connect`: makes it."""
-
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
         self._one_at_a_time = Lock()
@@ -33,19 +30,19 @@ class Spare:
         self._lent: Connection | None = None
 
     def need(self, who: object) -> None:
-        """Stop hearing over it from now on, so that there is one connection less. Any thread."""
+        """Stop hearing. Any thread."""
         self._needed_by.add(who)
         if self._one_at_a_time.acquire(blocking=False):  # else the hearing thread notices in a moment
             self.close()
             self._one_at_a_time.release()
 
     def let_be(self, who: object) -> None:
-        """Need it no more. Any thread."""
+        """Undo `need`. Any thread."""
         self._needed_by.discard(who)
 
     @contextmanager
     def lend(self) -> Iterator[Connection]:
-        """Lend a new connection, once there is no other, and close it. Raises StoreBusy if another caller needs it."""
+        """Lend the only, new connection, and close it. Raises StoreBusy if another caller needs it."""
         if self._needed_by:
             raise StoreBusy(NEEDED)
         who = object()
@@ -68,10 +65,7 @@ class Spare:
 
     @contextmanager
     def hear(self, prepare: Callable[[Connection], object], is_over: Callable[[], bool]) -> Iterator[Connection]:
-        """Lend a kept connection until `is_over` or another caller needs it, which raises StoreBusy.
-
-        `prepare`: called with each new connection.
-        """
+        """Lend a kept connection, prepared once, until `is_over`. Raises StoreBusy when it is needed."""
         if self._needed_by or not self._one_at_a_time.acquire(blocking=False):
             raise StoreBusy(NEEDED)
         try:
@@ -93,9 +87,7 @@ class Spare:
         return NEEDED if self._needed_by else ""
 
     def end(self) -> None:
-        """Close what is lent as well, for the store is closed. Any thread. A reader that waits is broken off. A reader
-        that rests between two pages, and may never go on, finds the connection closed.
-        """
+        """The store closes: break off also a waiting or resting reader. Any thread."""
         self.close()
         lent, self._lent = self._lent, None
         if lent is None:
@@ -107,7 +99,7 @@ class Spare:
             lent.lock.release()
 
     def close(self) -> None:
-        """Close the connection over which the neighbour is heard. Any thread."""
+        """Any thread."""
         connection, self._heard_over = self._heard_over, None
         if connection is not None:
             connection.close()

@@ -1,5 +1,3 @@
-"""The SQL that a store sends to PostgreSQL."""
-
 from __future__ import annotations
 
 from functools import cached_property
@@ -52,7 +50,6 @@ $body$;
 CREATE TRIGGER shards_are_claimed AFTER UPDATE ON {schema}.shard REFERENCING OLD TABLE AS before NEW TABLE AS after
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.shards_are_claimed();
 """
-"""The fate of the shards of nodes that go: see HandOver."""
 
 LABELLED: Final = """
 CREATE FUNCTION {schema}.where_of(options text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -103,28 +100,21 @@ CREATE TRIGGER make_labelled_shards AFTER INSERT ON {schema}.job REFERENCING NEW
 CREATE TRIGGER make_more_labelled_shards AFTER UPDATE ON {schema}.job REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.make_labelled_shards();
 """
-"""Jobs with labels are in shards of their own, which exist once a job asks for them: `shard_of`."""
+"""Such shards exist once a job asks for them: `shard_of`."""
 
 
 class Statement(sql.Composed):
-    """A statement whose text is put together once.
-
-    The driver would do it at each use, which takes a fifth of a millisecond for the largest. Connections of a store all
-    have the same encoding.
-    """
+    """Composed once. The driver takes up to a fifth of a millisecond per use."""
 
     @cached_property
     def _text(self) -> bytes:
         return super().as_bytes(None)
 
     def as_bytes(self, context: Any = None) -> bytes:  # noqa: ARG002 - the text is the same for all
-        """Return the text, for the driver."""
         return self._text
 
 
 class Statements:
-    """The statements of one schema."""
-
     def __init__(self, schema: str, *, shared: bool = False) -> None:
         self._schema = sql.Identifier(schema)
         self.name_of_tick = sql.Identifier(schema, "tick").as_string()
@@ -282,7 +272,7 @@ class Statements:
         )
 
     def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> Statement:
-        """Return the statement for this schema, with these parts and those of the table filled in."""
+        """Fill in the schema, these parts and the table's."""
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
         return Statement(list(sql.SQL(text).format(schema=self._schema, **parts)))
@@ -298,8 +288,6 @@ class Statements:
 
 
 class ShardStatements:
-    """The statements about some shards, in one schema: read their jobs and what was cut off, and give shards away."""
-
     def __init__(self, statements: Statements) -> None:
         of = statements.of
         job, state = JOB.qualified, STATE.qualified

@@ -1,4 +1,4 @@
-"""Rows as columns: many rows at a time go to PostgreSQL as one array for each column."""
+"""Rows as columns: PostgreSQL gets one array per column."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ Row = tuple[Any, ...]
 
 @frozen
 class Table:
-    """A table: its columns, in the order of the fields of its rows. `key`: the columns of its key.
-
-    `kept`: columns that stay as they are when a row replaces another.
-    """
+    """Columns as the row's fields. `kept`: not replaced."""
 
     name: LiteralString
     key: tuple[str, ...]
@@ -27,7 +24,7 @@ class Table:
     texts: frozenset[int] = Factory(
         lambda self: frozenset(n for n, kind in enumerate(self.types.values()) if kind == "text"), takes_self=True
     )
-    """Which columns are texts."""
+    """Numbers of text columns."""
     kept: frozenset[str] = frozenset()
 
     @property
@@ -40,18 +37,17 @@ class Table:
 
     @property
     def rows(self) -> sql.Composed:
-        """The parameters of a statement as rows of this table."""
         return _given(*self.types.items())
 
     @property
     def replacement(self) -> sql.Composed:
-        """Return the text after ON CONFLICT by which the given row replaces the old one."""
+        """Text after ON CONFLICT."""
         others = [name for name in self.types if name not in self.key and name not in self.kept]
         news = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others)
         return sql.SQL("({}) DO UPDATE SET {}").format(_listed(*self.key), news)
 
     def parameters(self, rows: Iterable[Row]) -> list[str]:
-        """Return one array for each column."""
+        """Return one array per column."""
         columns = zip(*rows, strict=True)
         return [
             text_array(column) if number in self.texts else number_array(column)
@@ -63,12 +59,10 @@ class Table:
 
 
 def number_array(column: Iterable[float | None]) -> str:
-    """Write an array for PostgreSQL; truth values too."""
     return "{" + ",".join(["NULL" if value is None else str(value) for value in column]) + "}"
 
 
 def text_array(column: Iterable[str | None]) -> str:
-    """Write an array for PostgreSQL."""
     return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in column]) + "}"
 
 
@@ -77,7 +71,7 @@ def _quoted(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text without what PostgreSQL cannot hold: NUL and halves of surrogate pairs become U+FFFD."""
+    """Replace what PostgreSQL cannot hold, NUL and lone surrogates, by U+FFFD."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -113,14 +107,13 @@ PAUSE: Final = _table("pause", StoredPause, "scope")
 REQUEST: Final = _table("request", StoredRequest, "number")
 
 JOB_BUT_ITS_PAUSE: Final = evolve(JOB, kept=frozenset({"paused", "paused_until_us"}))
-"""As nodes of a fleet put it: another node may have paused the job, which only a resume ends."""
+"""In a fleet another node may have paused the job, which only a resume ends."""
 EXECUTION: Final = _table("execution", Execution, "job_id", "due_us")
 PLANNED: Final = _table("planned", Planned, "job_id")
 PLACED: Final = _table("placed", Placed, "job_id", "due_us")
 
 
 def loaded(row: Row) -> tuple[StoredJob, StoredState | None]:
-    """Return a job with its state, where both are read together."""
     width = len(StoredJob._fields)
     state = row[width:]
     return StoredJob(*row[:width]), None if not state or state[0] is None else StoredState(*state)

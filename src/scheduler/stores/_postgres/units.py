@@ -1,8 +1,7 @@
-"""Units of the fleet's limits in PostgreSQL: a lent unit is a row, and a round one transaction.
+"""Units of the fleet's limits in PostgreSQL: a lent unit is a row, a round one transaction.
 
-A round locks the node's own row against removal. So a burial waits for the round and finds every unit that it has
-taken. Then it locks the limits, so that rounds of one limit come one after another. Only its holder writes a unit's
-row. When a node's lease goes, a trigger writes its end into its units: see the schema.
+A round first locks the node's row, so a burial waits and finds every unit taken. Then it locks the limits, one round
+after another. Only its holder writes a unit's row. When a lease goes, a trigger writes its end into the units.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from .statements import Statements
 from .table import Row, number_array, text_array
 
 LOCKS: Final = 64
-"""How many locks all limits share: a round of a thousand limits must not fill the server's table of locks."""
+"""For all limits: a thousand must not fill the server's lock table."""
 
 HINT: Final = "units"
-"""Sent to the others when work waits for units, or when units that they wait for have been given back."""
+"""Work waits for units, or units came back."""
 
 Cursor = psycopg.Cursor[Row]
 Rows = Iterable[Row]
@@ -33,14 +32,14 @@ Round = Sequence[tuple[str, Decision, Ask]]
 
 
 class Size(NamedTuple):
-    """A node's word on a limit. `rest`: seconds for which a unit rests after work has begun with it."""
+    """`rest`: seconds, after work began with a unit."""
 
     units: int
     rest: float
 
 
 Said = dict[str, dict[int, Size]]
-"""By the names of limits, what each node says of them."""
+"""By limit and node."""
 
 TABLES: Final = """
 -- The rounds of an agent by which it borrows units: the last one that was carried out.
@@ -87,7 +86,6 @@ END
 $body$;
 CREATE TRIGGER end_loans BEFORE DELETE ON {schema}.lease FOR EACH ROW EXECUTE FUNCTION {schema}.end_loans();
 """
-"""Units of the fleet's limits, as a step of the schema."""
 
 RESTS: Final = """
 ALTER TABLE {schema}.fleet_limit ADD COLUMN rest double precision NOT NULL DEFAULT 0;
@@ -99,12 +97,9 @@ BEGIN
 END
 $body$;
 """
-"""Units of limits on the pace: for how many seconds a unit rests after work has begun with it."""
 
 
 class UnitStatements:
-    """The statements of units, in one schema."""
-
     def __init__(self, statements: Statements) -> None:
         of = statements.of
         self.hold = of("SELECT FROM {schema}.agent WHERE epoch = %s AND incarnation = %s FOR KEY SHARE")
@@ -169,7 +164,6 @@ class UnitStatements:
 
 
 def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
-    """Return which node has how many units, and how many wait."""
     rows = connection.execute(statements.loans, [FRESH]).fetchall()
     said = _said(connection.execute(statements.all_sizes))
     return [
@@ -180,8 +174,6 @@ def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
 
 
 class PostgresLending:
-    """Units that are lent to the nodes of one store."""
-
     def __init__(self, place: Place, statements: UnitStatements, channel: str) -> None:
         self._place = place
         self._statements = statements
@@ -189,29 +181,25 @@ class PostgresLending:
         self._numbers = count(1)
         self._sizes: Mapping[str, Size] = {}
         self._declared: tuple[int, Mapping[str, Size], Connection] | None = None
-        """What was said, by which incarnation, over which connection: another may lead to a standby that missed it."""
+        """Another connection may lead to a standby that missed it."""
         self._hint: Callable[[], None] | None = None
 
     @property
     def epoch(self) -> int:
-        """Our incarnation; 0: the store is not open."""
         return self._place.epoch_now
 
     def declare(self, sizes: Mapping[str, int], windows: Mapping[str, float]) -> None:
-        """See Lending."""
         self._sizes = {name: Size(units, windows.get(name, 0.0)) for name, units in sizes.items()}
 
     def hear(self, hint: Callable[[], None]) -> None:
-        """See Lending."""
         self._hint = hint
 
     def hint(self) -> None:
-        """Tell that others wait for units, or have given some back. Any thread."""
+        """Any thread."""
         if self._hint is not None:
             self._hint()
 
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
-        """See Lending. In one transaction."""
         me = self._place.epoch
         number, sizes = next(self._numbers), self._sizes  # the loop may replace them meanwhile
         with self._place.beside.lend() as connection:
@@ -226,7 +214,6 @@ class PostgresLending:
         return {name: decision.lent for name, decision, _ in decided}
 
     def give_back(self) -> None:
-        """See Lending."""
         me, number = self._place.epoch, next(self._numbers)
         with self._place.beside.transaction() as connection:
             if not self._hold(connection, me).rowcount:
@@ -239,12 +226,10 @@ class PostgresLending:
                 connection.execute(self._statements.hint, [self._channel, HINT])
 
     def loans(self) -> list[Loan]:
-        """See Lending."""
         with self._place.beside.transaction(is_reader=True) as connection:
             return loans_of(connection, self._statements)
 
     def _declare(self, connection: Connection, me: int, told: Mapping[str, Size]) -> None:
-        """Say which limits we know, and how many units each has."""
         self._check(self._hold(connection, me))
         with connection.pipeline():
             connection.execute(self._statements.join, [me])
@@ -254,7 +239,6 @@ class PostgresLending:
             connection.execute(self._statements.put_sizes, [me, *sizes])
 
     def _begin(self, me: int, number: int, asked: Mapping[str, Ask]) -> list[Asked]:
-        """Return the statements that read these limits under locks, in a round newer than all of ours before."""
         statements, names = self._statements, text_array(asked)
         locks = number_array(sorted({crc32(name.encode()) % LOCKS for name in asked}))
         return [
@@ -268,7 +252,7 @@ class PostgresLending:
         ]
 
     def _begun(self, number: int, asked: Mapping[str, Ask], answers: Sequence[Cursor]) -> dict[str, Books]:
-        """Return the books of these limits. Raises StoreTakenOver if we have been buried."""
+        """Raises StoreTakenOver if we were buried."""
         held, begun, _, _, units, sizes, wishes = answers
         self._check(held)
         if not begun.rowcount:
@@ -330,7 +314,7 @@ def _said(rows: Rows) -> Said:
 
 
 def _sizes(said: Said, name: str) -> Iterable[Size]:
-    """Return each node's word on a limit: on this very name, or else on its family."""
+    """On this limit, or else on its family."""
     return (said.get(_family(name), {}) | said.get(name, {})).values()
 
 

@@ -1,4 +1,4 @@
-"""Votes in PostgreSQL: apart from the commits, so that no commit waits for them."""
+"""Votes in PostgreSQL, apart from commits, which wait for none."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from .table import TICK, number_array, text_array
 
 
 class VotingStatements:
-    """The statements of votes, in one schema."""
-
     def __init__(self, statements: Statements) -> None:
         of = statements.of
         self.cast = of(
@@ -39,14 +37,11 @@ class VotingStatements:
 
 
 class PostgresVoting:
-    """Votes of the nodes of one store."""
-
     def __init__(self, place: Place, statements: VotingStatements) -> None:
         self._place = place
         self._statements = statements
 
     def cast(self, votes: Sequence[Vote]) -> None:
-        """See Voting. All of it or nothing."""
         asked = [
             text_array(vote.subject for vote in votes),
             number_array([vote.due_us for vote in votes]),
@@ -57,16 +52,13 @@ class PostgresVoting:
         self._ask(self._statements.cast, asked)
 
     def votes(self, asked: Collection[tuple[str, int]]) -> list[Vote]:
-        """See Voting."""
         given = [text_array(subject for subject, _ in asked), number_array([due_us for _, due_us in asked])]
         return [Vote(*row) for row in self._ask(self._statements.votes, given)]
 
     def forget(self, before_us: int) -> int:
-        """See Voting."""
         return self._ask(self._statements.forget, [before_us]).rowcount
 
     def latest(self, jobs: Collection[str]) -> list[StoredTick]:
-        """See Voting."""
         return [StoredTick(*row) for row in self._ask(self._statements.latest, [text_array(jobs)])]
 
     def _ask(self, statement: sql.Composed, asked: Sequence[Any]) -> Cursor:

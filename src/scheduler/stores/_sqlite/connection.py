@@ -1,4 +1,4 @@
-"""Connections to a SQLite database: settings, errors in our words, and texts that are not UTF-8."""
+"""Connections to a SQLite database. Functions raise sqlite3.Error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
 Durability = Literal["full", "fast"]
 
 BUSY_TIMEOUT: Final = 3.0
-"""Seconds that a call waits for another process's transaction."""
+"""Seconds."""
 
 _SETTINGS: Final = (
     "busy_timeout = 3000",
@@ -37,18 +37,18 @@ _ADVICE: Final = {
     sqlite3.SQLITE_INTERRUPT: "it was interrupted",
     sqlite3.SQLITE_PROTOCOL: "the locking of the file system does not work: use a local disk",
 }
-"""Errors that may be over later, and what to do about them. By SQLite's primary result codes."""
+"""For errors that may pass."""
 
 _USABLE_STILL: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 
 
 def connect(path: str, durability: Durability) -> sqlite3.Connection:
-    """Make the connection that writes. The file must be there. Raises sqlite3.Error, as all functions here."""
+    """Connect to an existing file."""
     return _connect(path, f"synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
 
 
 def use_log(connection: sqlite3.Connection, path: str) -> None:
-    """Switch the database to a write-ahead log. Raises StoreUnusable if it cannot have one."""
+    """Switch to a write-ahead log. Raises StoreUnusable if that fails."""
     ((mode,),) = fetch(connection, "PRAGMA journal_mode = WAL")
     if mode != "wal":
         msg = f"{path} cannot have a write-ahead log (its journal is {mode!r}): put it on a local disk"
@@ -56,7 +56,6 @@ def use_log(connection: sqlite3.Connection, path: str) -> None:
 
 
 def connect_reader(path: str) -> sqlite3.Connection:
-    """Make a connection that only reads, and leaves checkpoints to the writer."""
     return _connect(path, "query_only = ON")
 
 
@@ -79,7 +78,7 @@ def _connect(path: str, *settings: str) -> sqlite3.Connection:
 
 
 def fetch(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> list[Any]:
-    """Return all rows. A text that is not UTF-8, written by hand, has its bytes as escapes."""
+    """Return all rows. Texts that are not UTF-8 come with escapes."""
     try:
         return connection.execute(sql, parameters).fetchall()
     except sqlite3.OperationalError as exc:
@@ -97,23 +96,21 @@ def _decode(text: bytes) -> str:
 
 
 def primary_code(exc: sqlite3.Error) -> int:
-    """Return SQLite's result code without the details; -1: the error is not SQLite's."""
+    """Return SQLite's primary result code; -1: not SQLite's error."""
     code = getattr(exc, "sqlite_errorcode", None)
     return -1 if code is None else code & 0xFF
 
 
 def is_about_room(exc: sqlite3.Error) -> bool:
-    """Whether a full disk can be the reason: some such errors have other names."""
+    """Whether the disk may be full, which SQLite reports in several ways."""
     return primary_code(exc) in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
 
 def is_usable_after(exc: sqlite3.Error) -> bool:
-    """Whether the connection can be kept after this error."""
     return primary_code(exc) in _USABLE_STILL
 
 
 def translate(path: str, exc: sqlite3.Error) -> StoreError:
-    """Return SQLite's error as an error of a store."""
     name = getattr(exc, "sqlite_errorname", type(exc).__name__)
     advice = _ADVICE.get(primary_code(exc))
     if advice is not None:

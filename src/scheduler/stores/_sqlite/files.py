@@ -1,7 +1,6 @@
-"""The files next to a SQLite database: the lock of its node, and ballast for a full disk.
+"""The lock and the ballast next to a SQLite database.
 
-The database file itself is never opened here while SQLite has it open. Closing it would drop SQLite's own locks,
-because POSIX gives them to the process and not to the descriptor.
+Never open the database file here: closing it would drop SQLite's locks, which POSIX gives to the process.
 """
 
 from __future__ import annotations
@@ -27,17 +26,14 @@ else:
 logger = getLogger(__name__)
 
 BALLAST: Final = 8 * 1024 * 1024
-"""Bytes kept for a full disk: twice a log that is due for a checkpoint. All of that may be growth of the database.
-
-It is made only while four times this size is free.
-"""
+"""Bytes: twice the log due for a checkpoint. Made only if four times this is free."""
 
 _MODE: Final = 0o600
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Lock(Resident):
-    """`path`.lock, locked by the kernel: kill -9 releases it, even while forks of the process live on.
+    """`path`.lock, locked by the kernel: kill -9 releases it, even if forks live on.
 
     The file stays, because removing it would race.
     """
@@ -47,7 +43,7 @@ class Lock(Resident):
         self._file: int | None = None
 
     def take(self) -> None:
-        """Take it. StoreUnusable: another node has it, or it is no plain file. StoreUnavailable: it cannot be made."""
+        """Raises StoreUnusable if another node has it or it is a link, StoreUnavailable if it cannot be made."""
         self._check_link()
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, _MODE)
@@ -69,7 +65,7 @@ class Lock(Resident):
         self._write(f"{os.getpid()}\n")
 
     def check(self) -> None:
-        """Raise what `take` would, except if another node has it. Makes nothing."""
+        """Raise the errors of `take`, except for another node's lock. Makes nothing."""
         self._check_link()
         folder = os.path.join(os.path.dirname(self._path), ".")  # noqa: PTH118, PTH120 - the dot: it must be a directory
         reason = _why_not(folder, os.W_OK | os.X_OK)
@@ -85,7 +81,7 @@ class Lock(Resident):
             self._file = None
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - nothing here refuses
-        """Close a forked child's copy, which would keep the file locked after the end of the parent."""
+        """Close a fork's copy, which would keep the lock after the parent's end."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -108,16 +104,13 @@ class Lock(Resident):
 
 
 class Ballast:
-    """`path`.ballast: a file that is deleted when the disk is full, so that history can be deleted.
-
-    A closed database has none.
-    """
+    """`path`.ballast: deleted when the disk is full, so that history can be pruned. A closed database has none."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(f"{path}.ballast")
 
     def put(self) -> None:
-        """Make it, if it is not there and there is room."""
+        """Make it if there is room."""
         with suppress(OSError):
             if self._path.exists() or shutil.disk_usage(self._path.parent).free < 4 * BALLAST:
                 return
@@ -131,14 +124,13 @@ class Ballast:
                 os.close(file)
 
     def give_up(self, trouble: Exception) -> bool:
-        """Remove it, and return whether there was one."""
         was_there = self.remove()
         if was_there:
             logger.warning("%s is given up to make room, because of: %s", self._path, trouble)
         return was_there
 
     def remove(self) -> bool:
-        """Remove it, and return whether there was one."""
+        """Return whether it was there."""
         with suppress(OSError):
             self._path.unlink()
             return True
@@ -146,7 +138,7 @@ class Ballast:
 
 
 def create(path: str) -> None:
-    """Make an empty file that only its owner reads, unless there is one. SQLite gives its other files the same mode."""
+    """Make a missing file, readable by its owner only. SQLite gives its other files the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, _MODE))
     except FileExistsError:
@@ -163,14 +155,13 @@ def create(path: str) -> None:
 
 
 def check_writable(path: str) -> None:
-    """Raise StoreUnavailable for a read-only database, for which SQLite would make read-only files."""
+    """Raise StoreUnavailable if the database is read-only: SQLite would make read-only files."""
     if _why_not(path, os.R_OK | os.W_OK) is not None:
         msg = f"{path} may not be read and written by this user: make it readable and writable"
         raise StoreUnavailable(msg)
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Return which file it is; None: there is none."""
     try:
         stat = os.stat(path)  # noqa: PTH116 - once per commit
     except OSError:
@@ -179,7 +170,7 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def _why_not(path: str, rights: int) -> str | None:
-    """Return the system's word for why this user lacks these rights. None: it has them."""
+    """Return why this user lacks these rights; None: it has them."""
     try:
         os.stat(path)  # noqa: PTH116 - texts throughout
     except OSError as exc:

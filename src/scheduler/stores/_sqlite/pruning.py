@@ -1,8 +1,7 @@
-"""Which ticks of a SQLite store are over the bounds of its retention, without reading all of them each time.
+"""Which ticks of a SQLite store are over its retention, without reading all each time.
 
-All are counted once, and then commits are added. The counts of jobs are never too small, and are corrected before a
-removal relies on them. The bytes are an estimate, for a mark may replace a record. They are counted again after each
-sixteenth of the bound.
+All are counted once, then commits are added. Counts of jobs are never too small, and corrected before a removal. Bytes
+are estimated, because marks may replace records, and recounted after each sixteenth of the bound.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from .connection import fetch
 from .rows import MOST_ROWS, ask
 
 MOST: Final = 5_000
-"""Records that one call removes."""
 
 SHARE_OF_JOB: Final = 16
-"""A job's records are read once it has a sixteenth more than its bound."""
+"""Read a job's records only if they exceed its bound by a sixteenth."""
 
 _LONGEST: Final = 2**62
 _SIZE: Final = (
@@ -49,19 +47,15 @@ REMOVE_TICKS: Final = "DELETE FROM tick WHERE (due_us, job_id) IN ({rows})"
 
 
 class Tally:
-    """How many ticks there may be, of each job, and of how many bytes."""
-
     def __init__(self) -> None:
         self._of_job: Counter[str] | None = None
         self._grown: set[str] = set()
         self._per_job = -1
         self._bytes = 0
         self._bytes_since = 0
-        """The part of `_bytes` that was added since all were counted."""
         self._found: dict[tuple[int, str], int] = {}
 
     def add(self, batch: Batch) -> None:
-        """Add a committed batch."""
         if self._of_job is None:
             return
         ticks = [*batch.marks, *batch.missed, *batch.ended]
@@ -73,7 +67,7 @@ class Tally:
         self._bytes_since += grown
 
     def over(self, connection: Connection, retention: Retention, now_us: int) -> list[tuple[int, str]]:
-        """Return the keys of at most MOST ticks that must go, each once."""
+        """Return the keys of at most MOST ticks to remove."""
         self._count(connection)
         found: dict[tuple[int, str], int] = {}
         if retention.age is not None:
@@ -87,7 +81,6 @@ class Tally:
         return list(found)[:MOST]
 
     def subtract(self, removed: list[tuple[int, str]]) -> None:
-        """Subtract removed ticks, which `over` has returned."""
         if self._of_job is not None:
             self._of_job.subtract(job_id for _, job_id in removed)
             self._bytes -= sum(map(self._found.__getitem__, removed))

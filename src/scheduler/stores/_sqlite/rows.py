@@ -1,9 +1,8 @@
 """Statements for many rows at once.
 
-Between two steps of a statement the driver releases the GIL. While the loop is busy it waits up to 5 ms to get it back.
-So one statement takes up to 1,024 rows: `VALUES (?, ?), (?, ?), ...`. Their number is rounded up to an eighth of a
-power of two, so that few statements are prepared; the statement ignores the filler rows. The driver takes sixteen times
-as long to bind None as a number. So a column that is empty in all rows is a NULL in the statement.
+At each step of a statement the driver releases the GIL, and may wait 5 ms for it. So one statement takes up to 1,024
+rows. Their number is rounded up to an eighth of a power of two, with ignored filler rows, so that few statements are
+prepared. Binding None takes sixteen times as long as a number, so an empty column is a literal NULL.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .._rows import RUNNING, StoredJob, StoredPause, StoredState, StoredTick
 from .connection import fetch
 
 MOST_ROWS: Final = 1_024
-"""Of one statement: with 26 columns they have fewer than the 32,766 parameters that SQLite allows."""
+"""With 26 columns, below SQLite's limit of 32,766 parameters."""
 
 Row = Sequence[Any]
 
@@ -43,7 +42,7 @@ PAUSE_JOB: Final = (
     "SELECT id, task, schedule, column2, column3 FROM ({rows}) JOIN job ON id = column1 WHERE true "
     "ON CONFLICT (id) DO UPDATE SET paused = excluded.paused, paused_until_us = excluded.paused_until_us"
 )
-"""An update of existing rows: UPDATE ... FROM would need SQLite 3.33."""
+"""An upsert, because UPDATE ... FROM needs SQLite 3.33."""
 REMOVE_JOB: Final = "DELETE FROM job WHERE id IN ({rows})"
 FINISH_JOB: Final = "DELETE FROM job WHERE (id, schedule) IN ({rows})"
 REMOVE_PAUSE: Final = "DELETE FROM pause WHERE scope IN ({rows})"
@@ -60,17 +59,15 @@ FENCES: Final = "SELECT job_id, due_us, fence FROM tick WHERE (job_id, due_us) I
 
 
 def put(connection: Connection, sql: str, rows: Sequence[Row]) -> int:
-    """Carry out `sql` with `rows` in the place of {rows}. Return how many rows it has changed."""
+    """Put `rows` in place of {rows}. Return the number of changed rows."""
     return sum(connection.execute(*filled).rowcount for filled in _filled(sql, rows))
 
 
 def ask(connection: Connection, sql: str, rows: Sequence[Row]) -> list[Any]:
-    """Return the answer to `sql` with `rows` in the place of {rows}."""
     return list(chain.from_iterable(fetch(connection, *filled) for filled in _filled(sql, rows)))
 
 
 def without_surrogates(row: Row) -> Row:
-    """Return the row's texts with lone surrogates, which are not UTF-8, as escapes."""
     return tuple(item.encode("utf-8", "backslashreplace").decode() if isinstance(item, str) else item for item in row)
 
 
@@ -87,13 +84,12 @@ def _filled(sql: str, rows: Sequence[Row]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _places(rows: int) -> int:
-    """Return room for that many rows: there are eight sizes between a power of two and the next."""
     step = max(1, (1 << (rows - 1).bit_length()) // 8)
     return -(-rows // step) * step
 
 
 @lru_cache(maxsize=64)
 def _statement(sql: str, places: int, bound: tuple[bool, ...]) -> str:
-    """Return the statement. `bound`: which columns have parameters; the others are NULL. The key always has one."""
+    """`bound`: which columns have parameters. The key always has one."""
     row = f"({', '.join('?' if is_bound else 'NULL' for is_bound in bound)})"
     return sql.replace("{rows}", f"VALUES {', '.join([row] * places)}")

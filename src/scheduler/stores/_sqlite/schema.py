@@ -1,5 +1,3 @@
-"""The tables of a SQLite store, and how those of an older version become them."""
-
 from __future__ import annotations
 
 from sqlite3 import Connection, complete_statement
@@ -8,7 +6,7 @@ from typing import Final
 from .._store import StoreUnusable
 
 APPLICATION_ID: Final = 0x54695175
-"""In the file's header: "TiQu" in ASCII. `file` and `sqlite3` show it."""
+""""TiQu" in ASCII."""
 
 # A job is a row with a rowid, so that a list of jobs is a list of integers. Its defaults are those of StoredJob: a
 # person writes id, task and schedule. Triggers and not foreign keys remove the state, because the sqlite3 shell has
@@ -183,11 +181,11 @@ FROM job LEFT JOIN job_state ON job_id = id;
 """
 
 MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3)
-"""The n-th leads to version n. None is ever changed: a new version is a new one at the end."""
+"""The n-th leads to version n. Never change one; append."""
 
 
 def version_of(connection: Connection, path: str) -> int:
-    """Return the version of the tables; 0: there are none. StoreUnusable: they are not ours, or of a later version."""
+    """Return the tables' version; 0: none. Raises StoreUnusable if they are another program's or newer."""
     application, version, tables = (
         connection.execute(question).fetchone()[0]
         for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
@@ -208,7 +206,7 @@ def version_of(connection: Connection, path: str) -> int:
 
 
 def check_current(connection: Connection, path: str) -> None:
-    """Raise StoreUnusable if the tables are not ours, or of another version."""
+    """Raise StoreUnusable if the tables are another program's or of another version."""
     version = version_of(connection, path)
     if version < len(MIGRATIONS):
         msg = (
@@ -219,7 +217,7 @@ def check_current(connection: Connection, path: str) -> None:
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """Carry out what is missing since `version`, inside the caller's transaction."""
+    """In the caller's transaction."""
     for script in MIGRATIONS[version:]:
         for statement in _statements(script):
             connection.execute(statement)
@@ -228,7 +226,7 @@ def migrate(connection: Connection, version: int) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """Return them one by one, because `executescript` would commit first."""
+    """Split, because `executescript` commits first."""
     statements, current = [], ""
     for line in script.splitlines():
         current += line + "\n"

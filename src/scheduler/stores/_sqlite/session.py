@@ -1,5 +1,3 @@
-"""The time in which one node has a SQLite database: its lock, its connections, its transactions."""
-
 from __future__ import annotations
 
 import os
@@ -28,9 +26,9 @@ logger = getLogger(__name__)
 
 
 class Session:
-    """From `open` to `close`. One connection writes; others read, so that no reader waits for a commit.
+    """A node's use of a SQLite database, from `open` to `close`.
 
-    After an error that may have spoiled the connection it is closed, and the next call makes another.
+    One connection writes; readers wait for no commit. An error that may have spoiled a connection closes it.
     """
 
     def __init__(self, path: str, durability: Durability) -> None:
@@ -48,7 +46,6 @@ class Session:
         self._reading = ThreadLock()
 
     def open(self) -> Opened:
-        """Take the lock, create or migrate the tables, raise the epoch."""
         self._lock.take()
         try:
             with self.errors():
@@ -69,7 +66,7 @@ class Session:
         return self._opened
 
     def preflight(self) -> None:
-        """Raise what `open` would, as far as that shows while another node may have the lock. Makes nothing."""
+        """Raise the errors of `open` that show without the lock. Makes nothing."""
         self._lock.check()
         if identity(self._real) is None:
             return
@@ -81,7 +78,7 @@ class Session:
             raise translate(self._path, exc) from exc
 
     def close(self) -> None:
-        """Leave one file without a log, marked as clean. Does not raise: errors are logged."""
+        """Leave one file without a log, marked as clean. Errors are logged."""
         if os.getpid() != self._owner:
             return  # the connections belong to the parent process of this fork
         if self._opened is not None:  # else the ballast is another node's
@@ -99,7 +96,6 @@ class Session:
         self._opened = None
 
     def writer(self) -> sqlite3.Connection:
-        """Return the connection that writes; make it if there is none."""
         self._check()
         if self._writer is None:
             self._writer = self._connect()
@@ -107,20 +103,20 @@ class Session:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a transaction, in the database that was opened and in no other."""
+        """Run a transaction, only in the database that was opened."""
         writer = self.writer()
         with _immediate(writer):
             self._check_epoch(writer)
             yield writer
 
     def checkpoint(self, how: Literal["TRUNCATE", "PASSIVE"] = "TRUNCATE") -> None:
-        """Bring the log into the database as far as possible now. TRUNCATE waits for readers and empties it."""
+        """Move the log into the database if possible. TRUNCATE waits for readers and empties it."""
         with suppress(sqlite3.Error):
             self.writer().execute(f"PRAGMA wal_checkpoint({how})")
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection that reads, to one thread at a time. If the store is not open, it is made for this use."""
+        """Lend a connection to one thread at a time; a temporary one unless the store is open."""
         if self._opened is not None:
             self._check()  # before the lock, which another thread may have held when the process was forked
         with self._reading:
@@ -138,7 +134,6 @@ class Session:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Lend a new connection that sees one moment, however long it is read."""
         self._check()
         reader = connect_reader(self._real)
         try:
@@ -149,7 +144,6 @@ class Session:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raise SQLite's errors as those of a store."""
         try:
             yield
         except sqlite3.Error as exc:
@@ -168,7 +162,7 @@ class Session:
         return connect(self._real, self._durability)
 
     def _visit(self) -> sqlite3.Connection:
-        """Connect without the lock, whether or not a node has the file open. Nothing is made or migrated."""
+        """Connect without the lock. Makes and migrates nothing."""
         if identity(self._real) is None:
             msg = f"there is no database {self._path}: look at the path, or start the agent that makes it"
             raise StoreUnusable(msg)
@@ -195,7 +189,6 @@ class Session:
         return Opened(epoch, instance)
 
     def _check_pages(self, writer: sqlite3.Connection) -> None:
-        """Check all pages, unless the last node closed the database in order."""
         if fetch(writer, "SELECT clean FROM meta") == [(1,)]:
             return
         ((answer,),) = fetch(writer, "PRAGMA quick_check(1)")

@@ -1,6 +1,6 @@
-"""Changes of others: how we hear of them, and which rows they are.
+"""How a node hears of others' changes, and which rows they are.
 
-It knows nodes only by their names in the log of changes.
+Nodes are only names in the log.
 """
 
 from .listener import Listener

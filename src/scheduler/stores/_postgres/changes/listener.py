@@ -1,5 +1,3 @@
-"""The thread that waits for PostgreSQL to say that something has changed."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -19,26 +17,24 @@ from ..connection import Connection, sql
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.1, 1.0)
-"""The delays before it connects again: the renewal of the lease relies on it."""
+"""The lease's renewal relies on it."""
 
 TURN: Final = 0.1
-"""Seconds after which it checks whether it must end, and whether the connection is another one now."""
+"""Seconds between checks."""
 
 PAUSE: Final = 0.1
 AT_ONCE: Final = {"": 1, "news": 2}
-"""How many hints come at once within a PAUSE when rows were changed: by hand, and by a node.
+"""Hints at once per PAUSE, after changes by hand and by a node; later ones share one.
 
-All further hints share one at its end: a look costs more than the change that it is for. For nodes it is two: a node
-that asks another for a run hears its own request before the answer.
+A look costs more than the change. A node that asks for a run hears its own request before the answer: two.
 """
 
 
 class Listener:
-    """Calls `hint` after each NOTIFY, and whenever there is a new connection: changes may have come before.
+    """Calls `hint` after each NOTIFY, and for each new connection, because changes may have come before.
 
-    A payload in `others` has a hint of its own instead. `is_for_us` says whether a payload concerns us. Any thread that
-    uses that connection may call these. The listener needs a session of its own, which PgBouncer gives only in mode
-    "session". Without it changes are found a little later by looking.
+    A payload in `others` has its own hint. `is_for_us`: whether a payload concerns us. The thread that uses the
+    connection calls them. Through PgBouncer this needs mode "session"; else changes are seen a little later.
     """
 
     def __init__(
@@ -62,7 +58,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread. While connecting it ends some seconds later, and calls nothing any more."""
+        """End the thread, some seconds later while it connects. No more calls."""
         self._ended.set()
         self._thread.join(1.0)
 
@@ -88,7 +84,6 @@ class Listener:
             self._tell(hint)
 
     def _heard(self, said: Notify) -> None:
-        """Give a hint at once for changed rows, and for more of them at the end of a pause."""
         if self._is_for_us is not None and not self._is_for_us(said.payload):
             return
         most = AT_ONCE.get(said.payload)
@@ -103,7 +98,7 @@ class Listener:
 
 
 class Pace:
-    """How many hints are given within a PAUSE. Pure, except for its lock: several threads hear."""
+    """Limits hints per PAUSE. Several threads hear."""
 
     def __init__(self) -> None:
         self._given = 0
@@ -112,7 +107,7 @@ class Pace:
         self._lock = Lock()
 
     def may_tell(self, most: int, now: float) -> bool:
-        """Whether to give a hint now, if `most` may come at once. Else one is due at the end of the pause."""
+        """Else one is due at the pause's end."""
         with self._lock:
             if now >= self._until and not self._has_more:
                 self._given = 0
@@ -125,7 +120,7 @@ class Pace:
             return True
 
     def has_more(self, now: float) -> bool:
-        """Whether a pause is over and its hint is due. Another pause begins then."""
+        """Whether that one is due now. Begins the next pause."""
         with self._lock:
             if not self._has_more or now < self._until:
                 return False

@@ -1,4 +1,4 @@
-"""The log of changes by others, and how far we have read it, page by page."""
+"""The log of changes, read page by page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..table import Row, loaded, text_array
 from .news import NewsStatements, life_of
 
 PAGE: Final = 1_000
-"""Changes that are read at once. With their rows that takes some hundredths of a second."""
+"""Some hundredths of a second."""
 
 
 ReadRequests = Callable[[Connection], tuple[StoredRequest, ...]]
@@ -23,10 +23,10 @@ ReadRequests = Callable[[Connection], tuple[StoredRequest, ...]]
 
 @frozen
 class Told:
-    """How much of the log we have read.
+    """How far we have read the log.
 
-    `seen`: the snapshot and the life of the server up to which all is read; empty: nothing yet. While a long log is
-    read in pages, `upto`: what will have been seen after the last page; `xid`, `number`: the last change so far.
+    `seen`: up to this snapshot and life of the server, if any. Between pages, `upto`: `seen` after the last page;
+    `xid`, `number`: the last change.
     """
 
     seen: str = ""
@@ -36,10 +36,10 @@ class Told:
 
 
 class ChangeLog:
-    """The log of changes, and how much of it we have read. `read_requests`: of a store that others share.
+    """`read_requests`: in a shared store.
 
-    A reader takes `told` before its transaction, and calls `tell` after it. A renewal may have seen more meanwhile, and
-    what is read counts only once its transaction has ended.
+    Take `told` before a transaction and call `tell` after it: only then a page counts, and a renewal may have seen
+    more.
     """
 
     def __init__(self, statements: Statements, read_requests: ReadRequests | None) -> None:
@@ -54,37 +54,32 @@ class ChangeLog:
 
     @property
     def seen(self) -> str:
-        """The snapshot and the life of the server up to which all is read."""
         return self._told.seen
 
     def now(self, connection: Connection) -> str:
-        """Return what will have been seen once everything in this transaction has been read."""
         return str(one_row(connection.execute(self.statements.now))[0])
 
     def begin(self, seen: str) -> None:
-        """Note that whatever is read from now on is at least as new as this."""
+        """Later reads are at least as new."""
         with self._lock:
             self._told = Told(seen)
 
     def see(self, snapshot: str, after: str) -> None:
-        """Note that others have changed nothing between these two."""
+        """Others changed nothing between these two."""
         self.tell(Told(after), Told(snapshot))
 
     def tell(self, before: Told, told: Told) -> None:
-        """Note how much has been read, unless another thread has read more meanwhile."""
+        """Advance, unless another thread has read more."""
         with self._lock:
             if self._told == before:
                 self._told = told
 
     def asks(self, agent: str, told: Told) -> tuple[Asked, Asked]:
-        """Return the two statements for the next page of what others have changed."""
         asked = {"seen": told.seen, "agent": agent, "upto": told.upto, "xid": str(told.xid), "number": told.number}
         return (self.statements.look, asked), (self.statements.page, asked | {"most": PAGE})
 
     def read(self, connection: Connection, look: Cursor, page: Cursor, told: Told) -> tuple[Changes, Told]:
-        """Read the answers to both, in the snapshot in which they were asked. Return the changes, and how much is read
-        then.
-        """
+        """Read the answers to `asks`. Return the changes and the new `told`."""
         now, is_behind, *is_asked = one_row(look)
         if is_behind:
             return Changes(is_behind=True), Told(told.seen)
@@ -102,7 +97,6 @@ class ChangeLog:
         return changes, Told(told.seen, upto, *last) if is_more else Told(upto)
 
     def reread(self, connection: Connection, jobs: Iterable[str]) -> Changes:
-        """Read the rows of these jobs as they are now."""
         return self._changes(connection.execute(self.statements.rows, {"ids": text_array(jobs)}).fetchall())
 
     def _changes(

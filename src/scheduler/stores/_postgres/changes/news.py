@@ -1,12 +1,11 @@
-"""News: which changes of others a node has not read.
+"""Which changes of others a node has not read.
 
-A node remembers a snapshot, which says of each transaction whether it was seen, and which life of the server counted
-it. Another server may have replaced it that does not know the last transactions and gives their numbers again. So in
-each new life of the server, the whole log of changes is news. That finds what was changed since. What was forgotten is
-in no log: then all rows are read again. This shows while the new count is still behind the old one.
+A node remembers a snapshot, which knows what was seen, and the life of the server that counted its transactions. A
+failover may forget transactions and reuse numbers, so in each new life the whole log is news. Forgotten changes are in
+no log: while the new count is behind the old one, all rows are read again.
 
-A long log is read page by page, in the order of transactions, up to the snapshot of its first page. Rows are read as
-they are at that time, so changes between two pages do no harm.
+A long log is read in pages, by transaction, up to the first page's snapshot. Rows are read as they are then, so changes
+between pages do no harm.
 """
 
 from __future__ import annotations
@@ -20,25 +19,24 @@ from ..table import JOB, PAUSE, STATE
 _LIFE: Final = sql.SQL("floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text")
 _LAST_SNAPSHOT: Final = sql.SQL("split_part(%(seen)s, ' ', 1)::pg_snapshot")
 NOW: Final = sql.SQL("concat_ws(' ', pg_current_snapshot(), {life})").format(life=_LIFE)
-"""What has been seen once everything that is there now has been read."""
 
 _SEEN: Final = sql.SQL(
     "CASE WHEN split_part(%(seen)s, ' ', 2) = {life} THEN {last} ELSE '1:1:'::pg_snapshot END"
 ).format(life=_LIFE, last=_LAST_SNAPSHOT)
 
 IS_FOREIGN: Final = sql.SQL("xid >= pg_snapshot_xmax(pg_current_snapshot())")
-"""Of a change: it was made on another server, with a higher count, and came with a dump."""
+"""Of another server with a higher count, from a dump."""
 
 IS_NEW: Final = sql.SQL(
     "xid >= pg_snapshot_xmin({seen}) AND NOT pg_visible_in_snapshot(xid, {seen}) AND writer IS DISTINCT FROM %(agent)s"
     " AND xid < pg_snapshot_xmax(pg_current_snapshot())"
 ).format(seen=_SEEN)
-"""Of a change: others made it, on this server, and it was not visible in what was last seen."""
+"""By others, on this server, not seen."""
 
 IS_BEHIND: Final = sql.SQL("pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax({last})").format(
     last=_LAST_SNAPSHOT
 )
-"""The server counts fewer transactions than were seen: it has forgotten some."""
+"""The server has forgotten transactions."""
 
 _UPTO: Final = sql.SQL(
     "CASE WHEN %(upto)s::text = '' THEN pg_current_snapshot() ELSE split_part(%(upto)s, ' ', 1)::pg_snapshot END"
@@ -47,7 +45,6 @@ IS_IN_PAGES: Final = sql.SQL(
     "xid < pg_snapshot_xmax({upto}) AND pg_visible_in_snapshot(xid, {upto})"
     " AND (xid, number) > (%(xid)s::xid8, %(number)s)"
 ).format(upto=_UPTO)
-"""Of a change: it is not newer than the first page, and was on none of the pages before."""
 
 
 def snapshot_of(seen: str) -> str:
@@ -59,8 +56,6 @@ def life_of(seen: str) -> str:
 
 
 class NewsStatements:
-    """The statements of news, in one schema."""
-
     def __init__(self, statements: Statements, *, shared: bool) -> None:
         of = statements.of
         is_asked: LiteralString = "EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)"

@@ -1,6 +1,6 @@
-"""Commits: how a batch is written in one transaction, over which connection, and how history is pruned between two.
+"""Committing batches, and pruning history.
 
-It knows no shards, leases or limits.
+Shards, leases and limits are unknown here.
 """
 
 from .commit import send, write

@@ -1,7 +1,6 @@
-"""One batch in one transaction, in a handful of statements.
+"""One batch in one transaction.
 
-Rows that several nodes may write at once are locked in the order of their ids, not of the batch. Else two commits could
-wait for each other, and the server would end one of them after a second.
+Rows that several nodes may write are locked in the order of ids: else two commits could deadlock for a second.
 """
 
 from __future__ import annotations
@@ -21,13 +20,12 @@ from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
 Sent = list[tuple[list[StoredTick], Cursor]]
-"""Ticks that were sent, and the cursor with the keys of the ticks that were put."""
+"""With cursors of the written keys."""
 
 
 def write(
     connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
 ) -> Receipt:
-    """Carry out the batch of the node with that epoch, in the connection's transaction, and commit."""
     new = _add(connection, statements, batch)
     standing = _standing(connection, statements, batch, new)
     with quiet_pipeline(connection):
@@ -38,7 +36,7 @@ def write(
 
 @frozen
 class Sending:
-    """A batch that was sent: the cursors have their rows when the pipeline has ended."""
+    """The cursors have rows after the pipeline."""
 
     ended: Sent
     marks: Sent
@@ -46,7 +44,6 @@ class Sending:
     gone: list[Cursor]
 
     def receipt(self, batch: Batch, standing: tuple[StoredJob, ...] = ()) -> Receipt:
-        """Return the parts of the batch that were not carried out."""
         done = _done_before(self.fences, batch)
         stale = (tick for tick in _not_put(self.ended) if _key(tick) not in done)
         return Receipt(
@@ -66,7 +63,7 @@ def send(
     *,
     new: Collection[str] = (),
 ) -> Sending:
-    """Send the batch, in a pipeline. `new`: ids of the jobs that were added."""
+    """In a pipeline. `new`: added jobs."""
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     connection.execute(BRIEFLY, prepare=False)
     _lock(connection, statements, batch, jobs)
@@ -91,7 +88,6 @@ def send(
 
 
 def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Mapping[str, StoredJob | None]) -> None:
-    """Lock the jobs that this batch changes, and the states of the jobs that it removes."""
     if changed := [*jobs, *batch.paused, *batch.finished]:
         connection.execute(statements.lock_jobs, [text_array(changed)])
     if gone := [*(id for id, row in jobs.items() if row is None), *batch.finished]:
@@ -99,7 +95,7 @@ def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Ma
 
 
 def _add(connection: Connection, statements: Statements, batch: Batch) -> set[str]:
-    """Put the added rows where there are none. Return the ids that were put."""
+    """Return the new ids."""
     rows = [row for id in sorted(batch.added) if (row := batch.jobs.get(id)) is not None]
     if not rows:
         return set()
@@ -107,7 +103,7 @@ def _add(connection: Connection, statements: Statements, batch: Batch) -> set[st
 
 
 def _standing(connection: Connection, statements: Statements, batch: Batch, new: set[str]) -> tuple[StoredJob, ...]:
-    """Find the rows in place of rows to be added. An equal one may be our own: the batch came twice."""
+    """An equal row may be our own, from a repeated batch."""
     there = [id for id in batch.added if storable(id) not in new]
     if not there:
         return ()
@@ -116,7 +112,7 @@ def _standing(connection: Connection, statements: Statements, batch: Batch, new:
 
 
 def _write_requests(connection: Connection, statements: Statements, batch: Batch, new: Collection[str]) -> None:
-    """Write requests to others, and the ends of theirs. A row that was not added requests nothing, or did before."""
+    """A job that was not added requests nothing, or did before."""
     if begun := [state for id, state in batch.begun.items() if storable(id) in new]:
         connection.execute(statements.begin_states, STATE.parameters(begun))
     if asked := [each for each in batch.requests if each.job_id not in batch.added or storable(each.job_id) in new]:
@@ -145,7 +141,7 @@ def _put(connection: Connection, statement: sql.Composed, ticks: list[StoredTick
 
 
 def _waves(ticks: list[StoredTick]) -> Iterator[list[StoredTick]]:
-    """Yield lists in which each tick is once, for one statement cannot put a row twice. Nearly always one."""
+    """A statement cannot put a row twice."""
     while ticks:
         firsts: dict[Key, StoredTick] = {}
         rest = [tick for tick in ticks if firsts.setdefault(_key(tick), tick) is not tick]
@@ -160,7 +156,7 @@ def _not_put(sent: Sent) -> Iterator[StoredTick]:
 
 
 def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cursor | None:
-    """Read the fences of ticks that this batch both ends and marks, as they are between the two."""
+    """Between ends and marks, of ticks with both."""
     both = {_key(tick) for tick in batch.marks} & {_key(tick) for tick in batch.ended}
     if not both:
         return None
@@ -169,10 +165,7 @@ def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cur
 
 
 def _done_before(fences: Cursor | None, batch: Batch) -> set[Key]:
-    """Return the ticks with a record of a mark of this very batch: it was carried out before.
-
-    An end of such a tick is stale now, and was not then.
-    """
+    """This very batch's marks mean that it is repeated: their ends are not stale."""
     if fences is None:
         return set()
     marks = {(*_key(tick), tick.fence) for tick in batch.marks}
@@ -180,5 +173,5 @@ def _done_before(fences: Cursor | None, batch: Batch) -> set[Key]:
 
 
 def _key(tick: StoredTick) -> Key:
-    """Return the key as PostgreSQL gives it back."""
+    """As PostgreSQL returns it."""
     return storable(tick.job_id), tick.due_us

@@ -1,5 +1,3 @@
-"""Deleting history that is over the bounds, and rows that no node asks for any more."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,34 +11,32 @@ from ..statements import Statements
 from ..table import text_array
 
 Ask = Callable[..., list[Cursor]]
-"""Carries out statements (Asked) in one transaction, in one round trip."""
+"""In one transaction and one round trip."""
 
 ROWS: Final = 2_000
-"""Records, or changes, that one statement deletes."""
 
 JOBS: Final = 1_000
-"""Jobs whose records one call counts."""
 
 SHARE_OF_JOB: Final = 16
-"""A job's records are counted again after a sixteenth of its bound: counting them is reading them."""
+"""Recount after a sixteenth of a job's bound."""
 
 MOST_COUNTS: Final = 200_000
-"""Jobs whose new records are counted here. With more jobs the table is counted for all of them."""
+"""In memory. Beyond, the table is counted."""
 
 HOUR_US: Final = 3_600_000_000
 DAY_US: Final = 24 * HOUR_US
 
 AS_BY_HAND: Final = sql.SQL("SELECT set_config('timerqueue.agent', '', true)")
-"""Our own scheduler has not asked for these changes: it is told of them as others are."""
+"""Our own scheduler must hear of it."""
 
 BLOCKS: Final = 1_000
-"""Of the table, read to estimate its size."""
+"""Sampled."""
 
 SIZE: Final = (
     "200 + octet_length(job_id) + coalesce(octet_length(error), 0) + coalesce(octet_length(trace), 0)"
     " + coalesce(octet_length(result), 0)"
 )
-"""Bytes of a record, roughly."""
+"""Bytes, roughly."""
 
 OLDEST: Final = (
     "(SELECT job_id, due_us, coalesce(ended_us, due_us) AS ended, {size} AS size FROM {schema}.tick"
@@ -49,10 +45,7 @@ OLDEST: Final = (
 
 
 class Pruning:
-    """Knows which jobs may have too many records.
-
-    At first it walks through all jobs. Later it reads the records of a job only after many new ones.
-    """
+    """Walks through all jobs once; later reads a job's records only after many new ones."""
 
     def __init__(self, statements: Statements) -> None:
         self._delete_by_age = _delete(statements, "SELECT job_id, due_us FROM {oldest} WHERE ended < %s LIMIT %s")
@@ -111,18 +104,16 @@ class Pruning:
 
     def _know_nothing(self) -> None:
         self._new: dict[str, int] = {}
-        """New records of a job since they were counted, if there are some."""
+        """Since they were counted."""
         self._grown: set[str] = set()
-        """Jobs whose records must be counted."""
+        """Jobs to count."""
         self._walked: str | None = ""
-        """The last id of the walk through all jobs; None: it has ended."""
+        """The walk's last id; None: ended."""
         self._most: int | None = None
-        """The bound of that walk."""
         self._bytes: float | None = None
-        """At most this size, roughly: the last sample, and what has come since. None: unknown."""
+        """The last sample plus later records."""
 
     def note(self, batch: Batch) -> None:
-        """Note that jobs of this batch may have got a record."""
         for ticks in (batch.ended, batch.missed):
             for tick in ticks:
                 self._count(tick.job_id)
@@ -141,11 +132,10 @@ class Pruning:
             self._new.clear()
 
     def prune(self, ask: Ask, retention: Retention, now_us: int, seen: str) -> int:
-        """Delete records that are over the bounds, and changes an hour old that are visible in what was `seen`.
+        """Delete records over the bounds, and changes an hour old that are visible in `seen`.
 
-        Each kind has a transaction of its own, and goes when the other cannot. Return how many went: of changes a full
-        page or none, because a call always finds a few where some grow old all the time. Commits wait for it, so
-        statements are sent together: far nodes took fifteen round trips, and began nothing meanwhile.
+        Each kind has its own transaction, so one may fail. Return the number; of changes only a full page counts,
+        because a few always grow old. Commits wait, so statements are sent together.
         """
         try:
             gone = self._prune_records(ask, retention, now_us)
@@ -171,10 +161,9 @@ class Pruning:
         return gone
 
     def _left(self, now_us: int) -> list[Asked]:
-        """Return the statements that delete what no node asks for any more.
+        """Delete counted votes, units of unknown limits, and jobs for processes that have gone.
 
-        Votes that were counted, units of limits that no node knows, and jobs for processes that have gone. (`process 7
-        on web` is a node without a name, and no other will have that name.)
+        (`process 7 on web` is a node without a name. No other will have it.)
         """
         return [
             (self._votes, [now_us - HOUR_US, ROWS]),
@@ -202,7 +191,7 @@ class Pruning:
         return gone
 
     def _prune_bytes(self, ask: Ask, most: int) -> int:
-        """Sample how much there is: PostgreSQL's own sizes do not shrink when rows go."""
+        """PostgreSQL's own sizes do not shrink with deletes."""
         if self._bytes is not None and self._bytes <= most:
             return 0
         (found,) = ask((self._blocks, []))

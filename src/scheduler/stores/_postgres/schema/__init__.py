@@ -1,6 +1,6 @@
-"""The tables in PostgreSQL: how they are made, brought up to date and recognised.
+"""Making, migrating and recognising the tables.
 
-It knows no rows, no nodes and no commits.
+Rows, nodes and commits are unknown here.
 """
 
 from .preparing import check_server, preflight, prepare, version_of

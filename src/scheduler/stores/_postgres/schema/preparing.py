@@ -1,5 +1,3 @@
-"""Makes the tables in PostgreSQL, brings them up to date, recognises them."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -9,13 +7,13 @@ from ..connection import Connection, psycopg, sql
 from .steps import MIGRATIONS, VERSION
 
 OLDEST_SERVER: Final = 130_000
-"""The first with xid8 and gen_random_uuid() of its own."""
+"""Has xid8 and gen_random_uuid()."""
 
 LONGEST_STEP: Final = 600
-"""Seconds that a step of MIGRATIONS may take: some rewrite or index all jobs, perhaps a million."""
+"""Seconds: some steps rewrite or index perhaps a million jobs."""
 
 LONGEST_WAIT: Final = "300ms"
-"""For other locks of a step: renewals wait behind it while it waits for a reader, such as a dump. Then it retries."""
+"""Renewals queue behind a step that waits, as for a dump. Then it retries."""
 
 RELATIONS: Final = """
     SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
@@ -24,10 +22,10 @@ RELATIONS: Final = """
 
 
 def prepare(connection: Connection, schema: str) -> None:
-    """Make the tables in one transaction, or bring them up to date, one step in a transaction.
+    """Make the tables in one transaction, or migrate them with one per step.
 
-    Tables that are up to date need no right to make any. Raises StoreUnusable where the server is too old, or the
-    schema is another program's or of a newer version.
+    Current tables need no right. Raises StoreUnusable if the server is too old, or the schema another program's or
+    newer.
     """
     check_server(connection)
     with connection.transaction_as(""):
@@ -38,7 +36,7 @@ def prepare(connection: Connection, schema: str) -> None:
 
 
 def preflight(connection: Connection, schema: str) -> None:
-    """Raise what `prepare` would, as far as that shows without making anything."""
+    """Raise the errors of `prepare` that show without making anything."""
     check_server(connection)
     with connection.transaction_as(""):
         version = version_of(connection, schema)
@@ -53,7 +51,7 @@ def preflight(connection: Connection, schema: str) -> None:
 
 
 def check_server(connection: Connection) -> None:
-    """Raise StoreUnusable for a server that is too old, or a database that cannot hold every text."""
+    """Raise StoreUnusable if it is too old, or its encoding is not UTF8."""
     if connection.info.server_version < OLDEST_SERVER:
         msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
         raise StoreUnusable(msg)
@@ -64,7 +62,7 @@ def check_server(connection: Connection) -> None:
 
 
 def version_of(connection: Connection, schema: str) -> int | None:
-    """Return the version of the tables; 0: the schema is empty; None: there is no schema. Raises StoreUnusable."""
+    """Return the tables' version; 0: empty schema; None: no schema. Raises StoreUnusable."""
     there = connection.execute(RELATIONS, [schema]).fetchone()
     if there is None or not there[0]:
         return None if there is None else 0
@@ -104,11 +102,11 @@ def _without_right(connection: Connection, schema: str) -> StoreUnusable:
 
 
 def _migrate(connection: Connection, schema: str) -> int:
-    """Take the next step, or all of them where there are no tables. Return the version of the tables then.
+    """Take the next step, or all if there are no tables. Return the new version.
 
-    Nodes of an older version go on meanwhile. Their commits lock their row of `agent` first, so they wait for a step,
-    and neither has what the other waits for. Their leases are renewed: EXCLUSIVE lets others read `agent`. So a step
-    that takes seconds alters no table that a renewal reads (test_postgres_schema.py).
+    Older nodes go on. Their commits first lock their row of `agent`, so they wait without a deadlock. Leases are
+    renewed, because EXCLUSIVE lets others read `agent`. So a slow step alters no table that a renewal reads
+    (test_postgres_schema.py).
     """
     name = sql.Identifier(schema)
     with connection.transaction_as(""):

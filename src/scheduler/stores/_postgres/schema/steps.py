@@ -1,5 +1,3 @@
-"""The steps that make the tables in PostgreSQL, each version out of the one before."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -144,9 +142,7 @@ UPDATE {schema}.tick SET owed = true FROM {schema}.job_state
     WHERE tick.job_id = job_state.job_id AND due_us = retry_due_us AND attempt + 1 = retry_attempt
     AND retry_at_us IS NOT NULL AND outcome IN ('crashed', 'cancelled');
 """
-"""Ticks that a death or a stop had cut off were a retry of their job before. Now they say themselves that they are
-owed.
-"""
+"""Ticks that a death or a stop cut off were retries. Now their records say it."""
 
 EXACT: Final = """
 ALTER TABLE {schema}.job_state ADD COLUMN missed_is_exact boolean NOT NULL DEFAULT true;
@@ -154,10 +150,7 @@ UPDATE {schema}.job_state SET missed_is_exact = false
     WHERE job_id IN (SELECT job_id FROM {schema}.tick WHERE error = 'at least')
     OR missed >= 32 AND job_id IN (SELECT id FROM {schema}.job WHERE schedule ~* '[|]| (from|until|except) ');
 """
-"""Which counts of missed ticks are lower bounds was not kept before.
-
-They are those with a record that says so, and those of schedules that are counted one by one, up to 32.
-"""
+"""Older counts are lower bounds if a record says so, or if counted one by one up to 32."""
 
 SHARING: Final = """
 CREATE FUNCTION {schema}.shard_of(place text) RETURNS smallint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -195,7 +188,6 @@ CREATE TABLE {schema}.shard (
 INSERT INTO {schema}.shard (number) SELECT generate_series(0, 1023);
 CREATE INDEX shard_owner ON {schema}.shard (owner);
 """
-"""Which node has which jobs, in a fleet: see stores/_sharing.py."""
 
 VOTING: Final = """
 ALTER TABLE {schema}.agent ADD COLUMN labels jsonb NOT NULL DEFAULT '{{}}';
@@ -210,7 +202,6 @@ CREATE TABLE {schema}.vote (
 );
 CREATE INDEX vote_due ON {schema}.vote (due_us);
 """
-"""Nodes have labels, and vote: see stores/_voting.py."""
 
 REQUESTS: Final = """
 -- What agents ask of those that have the jobs. It stays for some minutes when it is done: a commit may come twice.
@@ -227,13 +218,10 @@ CREATE TABLE {schema}.request (
 CREATE INDEX request_open ON {schema}.request (job_id) WHERE done_at IS NULL;
 CREATE INDEX request_done ON {schema}.request (done_at) WHERE done_at IS NOT NULL;
 """
-"""Requests of nodes to each other: see Act."""
 
 SKEW: Final = "ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT NULL DEFAULT false;"
-"""By how many seconds a node's clock is ahead of the server's, and whether that is too much."""
 
 UNSETTLED: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_unsettled boolean NOT NULL DEFAULT false;"
-"""Whether a node still reads the store, or is about to leave."""
 
 KEYED: Final = """
 LOCK TABLE {schema}.change;
@@ -245,27 +233,24 @@ ALTER TABLE {schema}.change ADD COLUMN number bigint GENERATED ALWAYS AS IDENTIT
 INSERT INTO {schema}.change (xid, made_at, writer, "table", key) SELECT * FROM {schema}.kept_change;
 DROP TABLE {schema}.kept_change;
 """
-"""Changes have a primary key: PostgreSQL deletes nothing without one where a publication holds all tables.
+"""A primary key: PostgreSQL deletes nothing without one if a publication holds all tables.
 
-The step copies the changes of the last hour and drops the older ones. A new column rewrites the table, and in days
-without pruning it may have grown to millions of rows. The copy is unlogged, for a publication never holds such a table.
-A transaction that began before the step finds the table empty. So the changes of the last minute are news once more.
+The step copies the last hour, because a new column would rewrite perhaps millions of rows. The copy is unlogged, so no
+publication holds it. The last minute is news once more: a transaction from before the step finds the table empty.
 """
 
 INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NOT NULL DEFAULT gen_random_uuid();"
-"""Unique for each node. After a failover, a standby that missed an epoch gives it again."""
+"""A standby that missed an epoch gives it again."""
 
 PAGED: Final = "CREATE INDEX change_pages ON {schema}.change (xid, number);"
-"""A long log of changes is read page by page, in this order: one UPDATE may change a million rows.
-
-The step takes seconds, in which renewals may read the log. The old index goes in the next step, which takes none.
+"""One UPDATE may change a million rows. The step takes seconds while renewals read, so the next one drops the old
+index.
 """
 
 COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer; DROP INDEX {schema}.change_xid;"
-"""How many connections to the server each node has, by its own count."""
 
 NUMBERED: Final = "ALTER TABLE {schema}.agent ADD COLUMN session bigint NOT NULL DEFAULT 0;"
-"""The number of the connection over which a node commits. Each new connection has a higher one."""
+"""Of a node's commit connection."""
 
 MIGRATIONS: Final = (
     sql.SQL(
@@ -292,6 +277,5 @@ MIGRATIONS: Final = (
     sql.SQL(COUNTED),
     sql.SQL(NUMBERED),
 )
-"""The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 
 VERSION: Final = len(MIGRATIONS)

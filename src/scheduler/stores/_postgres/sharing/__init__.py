@@ -1,6 +1,6 @@
-"""How nodes share a store: leases, owners of shards, and burials.
+"""Leases, owners of shards, and burials.
 
-It does not know limits, votes, jobs or schedules.
+Limits, votes, jobs and schedules are unknown here.
 """
 
 from .sharing import Place, PostgresSharing

@@ -1,13 +1,11 @@
-"""Ends: when the leases of other nodes end, as one node sees it by looking again and again.
+"""When other nodes' leases end, as one node sees it by looking repeatedly.
 
-Each lease has its end in the server's time, and the server's clock may be set. So the server's word counts for a lease
-that is new to us, unless its clock was set since our last look. Then a new lease is a whole one, for it was renewed
-meanwhile. From then on our own clock counts, until the lease is renewed again. So a step of the server's clock neither
+A lease ends by the server's clock, which may be set. A new lease counts as the server says, or as whole if the clock
+was set since our last look. Then our own clock counts until the next renewal. So a step of the server's clock neither
 ends a lease nor keeps a dead node alive.
 
-While a server is away no node can renew its lease. So a look after a gap says nothing of leases that ended in the gap:
-all of them count as whole from that look on. A new node's first look follows a gap, too. So a node buries only nodes
-that it has watched for a whole lease (test_ends.py, test_outages.py).
+No node can renew while the server is away. So after a gap between looks all leases count as whole. A first look follows
+a gap too: a node buries only nodes watched for a whole lease (test_ends.py, test_outages.py).
 """
 
 from __future__ import annotations
@@ -19,15 +17,15 @@ from attrs import frozen
 from ..._sharing import LEASE
 
 SLACK = LEASE / 12
-"""Seconds by which two clocks may differ between looks, and that a renewal may take to be seen."""
+"""Seconds by which clocks may differ between looks, or a renewal may show late."""
 
 GAP = LEASE * 3 / 4
-"""Seconds between two looks that make a gap: leases that were not renewed count as whole again."""
+"""Seconds between looks."""
 
 
 @frozen(kw_only=True)
 class Look:
-    """One look at the leases, in seconds: when we asked, when we were answered, and the server's clock."""
+    """In seconds. `server`: its clock."""
 
     asked: float
     answered: float
@@ -35,23 +33,22 @@ class Look:
 
 
 class Ends:
-    """The ends of leases, by our clock, which counts while the machine sleeps too."""
+    """By our clock, which counts while the machine sleeps."""
 
     def __init__(self) -> None:
         self._ends: dict[int, tuple[int, float]] = {}
         self._last: Look | None = None
         self.since = 0.0
-        """When the first look after the last gap was answered."""
+        """The first answer after the last gap."""
 
     def lose_sight(self) -> None:
-        """Note that the store could not be asked: the next look follows a gap."""
+        """No answer: the next look follows a gap."""
         self._last = None
 
     def look(self, look: Look, leases: Iterable[tuple[int, int, float]]) -> dict[int, float]:
-        """Return the seconds left of each lease, by its node; less than 0: it has ended.
+        """Return the seconds left of each node's lease; negative: ended.
 
-        `leases`: each node with the end of its lease in the server's microseconds, and the seconds until then by the
-        server's clock.
+        `leases`: node, end in the server's microseconds, seconds left by its clock.
         """
         follows_a_gap = self._last is None or look.asked - self._last.answered > GAP
         if follows_a_gap:
@@ -66,13 +63,13 @@ class Ends:
         return {node: end - look.answered for node, (_, end) in self._ends.items()}
 
     def ended(self, nodes: Iterable[int], now: float) -> dict[int, int]:
-        """Return the nodes whose leases had ended by `now`, with the ends by the server's clock."""
+        """Return ended leases, with their ends in the server's microseconds."""
         found = {node: self._ends[node] for node in nodes if node in self._ends}
         return {node: until_us for node, (until_us, end) in found.items() if end < now}
 
 
 def _least(last: Look | None, look: Look) -> float:
-    """Return the least seconds left of a lease renewed since the last look. Infinite: unknown."""
+    """Return the least seconds of a lease renewed since the last look. Infinite: unknown."""
     if last is None:
         return float("inf")
     passed = look.server - last.server

@@ -1,8 +1,8 @@
-"""The session over which the lease is renewed, and whose lock tells the other nodes that we live.
+"""The session that renews the lease, and whose lock shows other nodes that we live.
 
-Our neighbour waits for that lock, and takes the end of the session for our death. So a slow server does not close the
-session. It is set aside with its unanswered question, and a second one renews the lease, without the lock. Once the
-first has answered it is used again. If it breaks, the second takes the lock (test_slow_renewals.py).
+Our neighbour takes the session's end for our death, so a slow server must not close it. It is set aside with its
+unanswered question, and a substitute without the lock renews the lease. Once the session answers, it is used again. If
+it breaks, the substitute takes the lock (test_slow_renewals.py).
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ from ..table import Row
 from .statements import Presence
 
 PATIENCE: Final = 15
-"""Tenths of a second for which the server may be silent in a renewal: half of a lease."""
+"""Tenths of a second of silence: half a lease."""
 
 
 class LeaseSession:
-    """Our session, and its substitute. One thread uses it. `connect` makes a connection to the store.
-
-    `answered` and `asked`, by `now`: when the last statement was sent, and when its answer came.
-    """
+    """One thread uses it. `asked`, `answered`: of the last statement, by `now`."""
 
     def __init__(
         self, connect: Callable[[], Connection], presence: Presence, now: Callable[[], float], spare: Spare
@@ -36,13 +33,13 @@ class LeaseSession:
         self._current: Connection | None = None
         self._aside: Connection | None = None
         self.in_session = False
-        """Whether the others can hear the end of our session."""
+        """Whether others hear our session's end."""
         self.asked = self.answered = 0.0
         self._closings = 0
         self._closing = Lock()
 
     def ask(self, epoch: int, statement: sql.Composed, said: dict[str, Any]) -> Row:
-        """Ask for one row, as the node of that epoch. `in_session` is sent with it."""
+        """Sends `in_session` too."""
         connection = self._chosen()
         try:
             self.in_session = self._presence.show(connection, epoch)  # the others wait for its end
@@ -58,7 +55,7 @@ class LeaseSession:
         return row
 
     def close(self) -> None:
-        """Close both. Any thread."""
+        """Any thread."""
         with self._closing:
             self._closings += 1
             for connection in (self._current, self._aside):
@@ -68,7 +65,7 @@ class LeaseSession:
         self._set_aside(None)
 
     def _chosen(self) -> Connection:
-        """Return the connection to ask over: ours if it can answer, else its substitute."""
+        """Return our session if it can answer, else its substitute."""
         if self._has_come_back():
             if self._current is not None:
                 self._current.close()
@@ -86,7 +83,6 @@ class LeaseSession:
         return connection
 
     def _made(self) -> Connection:
-        """Make the connection to ask over, and close it if this is closed meanwhile."""
         closings, connection = self._closings, self._connect()
         with self._closing:
             if self._closings == closings:
@@ -97,7 +93,7 @@ class LeaseSession:
         raise psycopg.OperationalError(msg)
 
     def _give_up(self, connection: Connection) -> None:
-        """Set the connection aside if the others hear its end, or else close it."""
+        """Set it aside if others hear its end, else close it."""
         if self._aside is None and self.in_session and not connection.closed:
             self._current = None
             self._set_aside(connection)
@@ -105,7 +101,7 @@ class LeaseSession:
             connection.close()
 
     def _set_aside(self, connection: Connection | None) -> None:
-        """Set it aside; None: no longer. While there are two, the neighbour is not heard over another connection."""
+        """While there are two, do not hear the neighbour over a third."""
         self._aside = connection
         if connection is None:
             self._spare.let_be(self)
@@ -116,7 +112,7 @@ class LeaseSession:
         return "the session that was set aside has answered" if self._has_come_back() else ""
 
     def _has_come_back(self) -> bool:
-        """Whether the session that was set aside has answered. A broken one is forgotten."""
+        """Whether the session set aside has answered."""
         aside = self._aside
         if aside is None:
             return False

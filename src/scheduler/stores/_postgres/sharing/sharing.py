@@ -1,7 +1,7 @@
-"""Sharing a store in PostgreSQL: leases, owners of shards, and burials.
+"""How nodes share a store in PostgreSQL.
 
-Leases have a table of their own: a commit holds its node's row, and a long one must not cost the lease. For the same
-reason they are renewed over a connection of their own, in one statement that also returns the other nodes.
+Leases have their own table and connection: a long commit holds its node's row, and must not cost the lease. One
+statement renews the lease and returns the other nodes.
 """
 
 from __future__ import annotations
@@ -31,70 +31,58 @@ from .session import LeaseSession
 from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
-"""Sent to all nodes of the store; with an epoch after it, `fleet 7`, to one node. (Older versions hear both.)"""
+"""To all nodes, or with an epoch, `fleet 7`, to one. (Older versions hear both.)"""
 
 LATEST: Final = 2**63 - 1
 
 FIRST: Final = datetime.min.replace(tzinfo=UTC), 0
-"""Before all requests: when one was made, and its number."""
+"""(time, number)."""
 
 AT_A_TIME: Final = 1_000
-"""Jobs that one statement reads."""
 
 STUCK: Final = 0.2
-"""Seconds that a burial waits for the last commit of the buried node.
+"""Seconds that a burial waits for the buried node's last commit.
 
-If the server still waits for more of that commit then, it will not end: the process has been stopped, or cut off. What
-the server is busy with does end. It may be the same burial by another node, and two that break each other off bury
-none.
+If the server then still waits for that client, its process was stopped or cut off. A busy session ends by itself: it
+may be another burial, and two that break each other off bury none.
 """
 
 
 class Place(Protocol):
-    """The store that is shared."""
+    @property
+    def where(self) -> str: ...
 
     @property
-    def where(self) -> str:
-        """The place in words for people."""
-
-    @property
-    def epoch(self) -> int:
-        """Our epoch, since it was opened."""
+    def epoch(self) -> int: ...
 
     @property
     def incarnation(self) -> UUID | None:
-        """The UUID of this opening: another node may have its epoch."""
+        """Two openings may have one epoch."""
 
     @property
     def epoch_now(self) -> int:
-        """Our epoch; 0 while it is not open."""
+        """0: not open."""
 
     def connect(self, *, only_reads: bool = False) -> Connection:
-        """Connect to it, and to no other in its place. `only_reads`: also if we have been buried."""
+        """`only_reads`: even if we were buried."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """Open a transaction over the connection of our commits."""
+        """In order with our commits."""
 
     @property
-    def beside(self) -> Beside:
-        """The connection besides those of the commits and of the lease."""
+    def beside(self) -> Beside: ...
 
     @property
-    def spare(self) -> Spare:
-        """The one more connection that we may have."""
+    def spare(self) -> Spare: ...
 
     @property
-    def connections(self) -> int:
-        """How many are open."""
+    def connections(self) -> int: ...
 
     @property
-    def log(self) -> ChangeLog:
-        """The log of changes, as far as we have read it."""
+    def log(self) -> ChangeLog: ...
 
 
 class PostgresSharing:
-    """Our part in sharing one store, from its opening on."""
-
     def __init__(
         self,
         place: Place,
@@ -116,7 +104,6 @@ class PostgresSharing:
         self.max_skew = max_skew
 
     def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
-        """See Sharing."""
         me, seen, session = self._place.epoch, self._place.log.seen, self._session
         clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
         row = self._asked_for_lease({"lease": LEASE, "me": me, "seen": seen, "agent": str(me)} | clock)
@@ -166,7 +153,6 @@ class PostgresSharing:
             raise
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
-        """See Sharing."""
         self._check_that_we_can_hear()
         with translated(self._place.where), self._place.spare.hear(self._prepare_to_hear, is_over) as connection:
             connection.execute(self._statements.wait(epoch))
@@ -183,10 +169,7 @@ class PostgresSharing:
             raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
-        """See Sharing. It waits for their last commits, which lock their rows, or breaks them off.
-
-        A node that has renewed its lease meanwhile stays.
-        """
+        """Wait for their last commits, which lock their rows, or break them off. A node that renewed stays."""
         ended = self._ends.ended(epochs, self._now())
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
         to = {} if self.last is None else heirs(self.last, epochs)
@@ -214,11 +197,10 @@ class PostgresSharing:
             is_over.set()
 
     def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
-        """Give shards without an owner to these nodes. Returns the new owners once that is done."""
         return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values()), None])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
-        """End sessions whose locks the burial waits for too long, and that wait for their own process."""
+        """End sessions that block the burial and wait for their client."""
         if is_over.wait(STUCK):
             return
         with suppress(StoreError), translated(self._place.where), self._place.spare.lend() as connection:
@@ -228,17 +210,14 @@ class PostgresSharing:
                 is_over.wait(STUCK)
 
     def claim(self, shards: Sequence[int]) -> list[int]:
-        """See Sharing."""
         said = [number_array(shards), number_array([self._place.epoch] * len(shards)), self._place.incarnation]
         (given,) = self._place.beside.ask_briefly((self._statements.of_shards.give, said))
         return sorted(row[0] for row in given)
 
     def settle(self, *, stays: bool) -> None:
-        """See Sharing."""
         self._place.beside.ask((self._statements.settle, self._us() | {"is_unsettled": not stays}))
 
     def leave(self) -> None:
-        """See Sharing."""
         with self._place.beside.transaction() as connection, connection.pipeline():
             connection.execute(self._statements.leave, [self._place.epoch, self._place.incarnation])
             if self.last is not None:
@@ -246,12 +225,11 @@ class PostgresSharing:
             self._tell_others(connection)
 
     def is_for_us(self, said: str) -> bool:
-        """Whether a payload of NOTIFY concerns us."""
+        """Of a NOTIFY."""
         hint, _, epoch = said.partition(" ")
         return hint != HINT or epoch in {"", str(self._place.epoch_now)}
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
-        """See Sharing. The others see it at their next look."""
         said = self._us() | {"to": to, "shards": number_array(shards)}
         self._place.beside.ask((self._statements.of_shards.hand_on, said))
 
@@ -264,7 +242,6 @@ class PostgresSharing:
         }
 
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
-        """See Sharing. In one transaction and one round trip."""
         until = LATEST if until_us is None else until_us
         numbers = number_array(shards)
         of_shards = self._statements.of_shards
@@ -283,11 +260,10 @@ class PostgresSharing:
         )
 
     def load(self, shards: Sequence[int]) -> Rows:
-        """See Sharing."""
         return self._load(self._statements.of_shards.ids, shards, are_theirs=True)
 
     def forget_empty(self) -> list[int]:
-        """See Sharing. Meanwhile no job can come into one."""
+        """Locked: no job comes into one meanwhile."""
         asked: dict[str, Any] = {"me": self._place.epoch}
         with self._place.beside.transaction() as connection:
             if not (empty := [row[0] for row in connection.execute(self._statements.of_shards.empty, asked)]):
@@ -297,15 +273,10 @@ class PostgresSharing:
             return [row[0] for row in connection.execute(self._statements.of_shards.forget, asked)]
 
     def load_others(self, shards: Sequence[int]) -> Rows:
-        """See Sharing."""
         return self._load(self._statements.of_shards.other_ids, shards, are_theirs=False)
 
     def _load(self, ids: sql.Composed, shards: Sequence[int], *, are_theirs: bool) -> Rows:
-        """Read the ids of these jobs, then the rows page by page, each as they are then.
-
-        No transaction lasts for all of it: behind a pooler it would keep a session of the server. What others change
-        after the first statement comes through the log.
-        """
+        """In pages: one transaction would keep a pooler's session. Later changes come through the log."""
         numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
         (found,) = beside.ask((ids, [numbers]))
         order = [row[0] for row in found]
@@ -316,32 +287,27 @@ class PostgresSharing:
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
-        """See Sharing."""
         return self._ticks(self._statements.of_shards.running, shards)
 
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
-        """See Sharing."""
         return self._ticks(self._statements.of_shards.owed, shards)
 
     def read_requests(self, connection: Connection) -> tuple[StoredRequest, ...]:
-        """Read the next page of requests for our jobs, oldest first; after the last page the first one."""
+        """Read the next page, oldest first; after the last page the first."""
         asked = [*self._asked_after, number_array(self.begun), self._place.epoch, MOST_REQUESTS]
         rows = connection.execute(self._statements.asked, asked).fetchall()
         self._asked_after = rows[-1][:2] if len(rows) == MOST_REQUESTS else FIRST
         return tuple(StoredRequest(*request) for _, *request in rows)
 
     def reread(self, job_ids: Collection[str]) -> Changes:
-        """See Sharing. In order with the commits."""
         with self._place.transaction() as connection:
             return self._place.log.reread(connection, job_ids)
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
-        """See Sharing."""
         with self._place.transaction() as connection:
             return [_answer(row) for row in connection.execute(self._statements.answers, [number_array(numbers)])]
 
     def close(self) -> None:
-        """Close the session of the lease."""
         self._session.close()
         self._can_hear = True
 

@@ -1,5 +1,3 @@
-"""The statements by which nodes share a store in PostgreSQL, and which nodes may have it together."""
-
 from __future__ import annotations
 
 from ..._store import Opened, StoreTakenOver, StoreUnusable
@@ -9,12 +7,10 @@ from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
 ROUND, ROUNDS = "1s", 20
-"""A wait for the end of another session has rounds, each with a snapshot of its own. Then it begins again."""
+"""Of a wait for a session's end, each with its own snapshot."""
 
 
 class SharingStatements:
-    """The statements of sharing, in one schema."""
-
     def __init__(self, statements: Statements, schema: str) -> None:
         of = statements.of
         self._name = sql.Literal(f"timerqueue {schema}")
@@ -74,7 +70,6 @@ class SharingStatements:
         self._set_ends(statements, until_us)
 
     def _set_ends(self, statements: Statements, until_us: sql.SQL) -> None:
-        """Set the statements about the ends of sessions, of leases and of nodes."""
         of = statements.of
         self.wait_for_last = of("SELECT FROM {schema}.agent WHERE epoch = ANY (%s::bigint[]) ORDER BY epoch FOR UPDATE")
         self.bury = of(  # a node that renewed its lease while we waited lives, and none can renew from here on
@@ -102,9 +97,9 @@ class SharingStatements:
         )
 
     def wait(self, epoch: int) -> sql.Composed:
-        """Return the statement that waits for the end of a node's session. Errors that it catches are not logged.
+        """Wait for a session's end. The server does not log the caught errors.
 
-        It commits after each round: what is newer than the oldest snapshot is not vacuumed (test_sharing.py).
+        It commits each round, because a long snapshot stops vacuum (test_sharing.py).
         """
         text = (
             "DO $body$ BEGIN FOR number IN 1..{rounds} LOOP"
@@ -117,9 +112,8 @@ class SharingStatements:
 def make_way(connection: Connection, statements: SharingStatements, where: str, *, shared: bool) -> None:
     """Admit a new node. Exclusive: it takes over from the previous owner. Shared: it joins the others.
 
-    Raises StoreUnusable if living nodes have it in the other way. A node that shares it has a lease. A node that has it
-    for itself shows that it lives by a lock (`Presence`). Without such a lock, as in older versions, it cannot be told
-    from a stopped node. Then the store is taken over, and the old node learns of it with its next commit.
+    Raises StoreUnusable if living nodes use it the other way. A sharing node has a lease; an exclusive one a lock
+    (`Presence`). Without a lock, as in older versions, it looks like a stopped node and is taken over.
     """
     if shared:
         found, why = connection.execute(statements.unshared).fetchone(), "an agent has it for itself"
@@ -134,10 +128,9 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
 def check_ours(
     connection: Connection, who: Cursor, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
 ) -> None:
-    """Raise StoreTakenOver if we no longer have the store that was opened, StoreUnusable if it is another one.
+    """Raise StoreTakenOver if we lost the opened store, StoreUnusable if it is another one.
 
-    `who`: the answer to the statement of that name. A shared store may not know a node that has joined: a standby that
-    did not follow to the end has replaced its server. Then the node joins again. A node with a store for itself cannot
+    A standby that missed our joining may have replaced a shared store's server: we join again. An exclusive node cannot
     tell that from an old copy.
     """
     instance, epoch, is_ours, name, pid = one_row(who)
@@ -152,7 +145,7 @@ def check_ours(
 
 
 class Presence:
-    """A lock that a node holds as long as a session lasts, and by which others see that it lives."""
+    """A session's lock shows others that the node lives."""
 
     def __init__(self, statements: SharingStatements) -> None:
         self._statements = statements
@@ -160,11 +153,7 @@ class Presence:
         self._is_direct = self._is_held = False
 
     def show(self, connection: Connection, epoch: int) -> bool:
-        """Hold the lock over this connection, if not held yet.
-
-        False: the session is not ours, or another has the lock. (Our last one may go on for a while where the server
-        has not noticed its end.)
-        """
+        """Hold the lock. False: not direct, or another session has it, perhaps our last one."""
         if connection is not self._shown_over:
             self._is_held, self._is_direct = False, connection.is_direct()
             self._shown_over = connection

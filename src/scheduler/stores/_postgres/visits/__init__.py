@@ -1,7 +1,6 @@
-"""Visits: a visitor, which is no node, audits the tables of a store over a connection of its own.
+"""A visitor audits the tables, and asks nodes about doubtful rows.
 
-It does not know nodes, jobs or schedules: it says which rows are doubtful, and passes the question on. Lives on the
-visitor's thread.
+It has its own connection and thread.
 """
 
 from .fleet import read_fleet

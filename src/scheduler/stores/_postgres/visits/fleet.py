@@ -1,5 +1,3 @@
-"""The nodes of a fleet, and what each has, as the tables say."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -19,7 +17,7 @@ _HAND_OVER: Final = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "se
 
 
 def read_fleet(reader: Connection, statements: Statements, schema: str) -> FleetView:
-    """Return the nodes that have the store now, in the open transaction. Raises NoTables."""
+    """Return the present nodes, in the open transaction. Raises NoTables."""
     check_made(reader, schema)
     rows = reader.execute(statements.agents)
     agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)

@@ -1,5 +1,3 @@
-"""The server of a store and its standbys: what a failover would lose."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -17,11 +15,10 @@ STANDBYS: Final = sql.SQL("""
         (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid IS NOT NULL)
     ORDER BY 1
 """)
-"""The receivers of its log, except backups and logical subscribers. A role without pg_monitor sees their number."""
+"""Without backups and logical subscribers. A role without pg_monitor sees only their number."""
 
 
 def read_server(reader: Connection) -> StoreServer:
-    """Return what is known of the server, in a transaction as our commits are."""
     is_standby, synchronous_commit = one_row(reader.execute(SERVER))
     standbys = tuple(Standby(*row) for row in reader.execute(STANDBYS))
     return StoreServer(is_standby=is_standby, synchronous_commit=synchronous_commit, standbys=standbys)

@@ -1,5 +1,3 @@
-"""The SQL of visits."""
-
 from __future__ import annotations
 
 from ...._values import EVERYTHING
@@ -11,8 +9,6 @@ from ..statements import Statements
 
 
 class VisitStatements:
-    """The statements of visits, in one schema."""
-
     def __init__(self, statements: Statements) -> None:
         of = statements.of
         act = sql.Literal(Act.AUDIT.value)

@@ -1,5 +1,3 @@
-"""Whether the tables of a store are there, for readers that make none; and where they are instead."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -18,10 +16,7 @@ HOLDING: Final = """
 
 
 def check_made(connection: Connection, schema: str) -> None:
-    """Raise StoreUnusable unless the tables are there, as this version knows them; NoTables if there are none.
-
-    Makes nothing, in the open transaction.
-    """
+    """Raise NoTables if there are no tables, StoreUnusable if of another version."""
     check_server(connection)
     version = version_of(connection, schema)
     if not version:

@@ -1,5 +1,3 @@
-"""A visit to the tables of a store in PostgreSQL. Each of its questions is one transaction."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +16,13 @@ from .statements import VisitStatements
 from .tables import check_made
 
 MOST: Final = 1_000
-"""The most doubtful jobs of one part: the next audit finds the others."""
+"""The next audit finds the others."""
 
 
 class PostgresVisit:
-    """A visit over one connection. Raises StoreUnusable unless the tables are there.
+    """Each question is a transaction. Raises StoreUnusable unless the tables are there.
 
-    `name`: of the schema, which is also the channel of its nodes.
+    `name`: the schema, also the nodes' channel.
     """
 
     def __init__(
@@ -40,38 +38,33 @@ class PostgresVisit:
 
     @property
     def epoch(self) -> int:
-        """0: a visitor is no node."""
+        """A visitor is no node."""
         return 0
 
     @property
     def executions(self) -> PostgresExecutions:
-        """The executions of the store."""
         return PostgresExecutions(self, self._of_executions, self._name)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Open a transaction. Nodes see its changes as made by hand."""
+        """To nodes, its changes were made by hand."""
         with self._connection.transaction_as(""):
             yield self._connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:  # noqa: ARG002 - all are alike
-        """Open the same: a visitor has no row to hold."""
+        """A visitor has no row to hold."""
         return self.transaction()
 
     def now_us(self) -> int:
-        """See Visit."""
         return int(self._ask(self._statements.now)[0][0])
 
     def is_queued(self) -> bool:
-        """See Visit."""
         return bool(self._ask(self._statements.is_queued)[0][0])
 
     def ended(self) -> dict[int, int]:
-        """See Visit."""
         return dict(self._ask(self._statements.ended))
 
     def bury(self, ended: Mapping[int, int]) -> list[str]:
-        """See Visit."""
         asked = [number_array(ended), number_array(ended.values())]
         with self.transaction() as connection:
             names = [row[0] for row in connection.execute(self._statements.bury, asked)]
@@ -80,7 +73,6 @@ class PostgresVisit:
         return names
 
     def look(self, part: int, *, late_us: int) -> Looked | None:
-        """See Visit."""
         with self.transaction() as connection:
             if not one_row(connection.execute(self._of_executions.try_lock, [self._try_lock, part]))[0]:
                 return None
@@ -93,7 +85,6 @@ class PostgresVisit:
         return Looked(jobs, doubted)
 
     def ask(self, doubted: Iterable[Doubted]) -> list[int]:
-        """See Visit."""
         given = list(doubted)
         due = [each.due_us if each.doubt is Doubt.NOBODY_RUNS else None for each in given]
         with self.transaction() as connection:
@@ -103,16 +94,13 @@ class PostgresVisit:
         return numbers
 
     def answers(self, numbers: Sequence[int]) -> list[Audience]:
-        """See Visit."""
         return [Audience(*row) for row in self._ask(self._statements.answers, [number_array(numbers)])]
 
     def withdraw(self, numbers: Sequence[int]) -> None:
-        """See Visit."""
         with self.transaction() as connection:
             connection.execute(self._statements.withdraw, [number_array(numbers)])
 
     def placed(self, rows: Iterable[Placed]) -> None:
-        """See Visit."""
         with self.transaction() as connection:
             connection.execute(self._of_executions.place, PLACED.parameters(rows))
 
