@@ -1,6 +1,6 @@
-"""Jobs: definitions, attempts, calls, the list of jobs, users' options.
+"""A job, its attempts, how it is called, the list of jobs, and users' options.
 
-Knows no queue, run or store. Handles and the list are for any thread.
+Knows no queue, run or store.
 """
 
 from .asked import AskedRun, answer_together

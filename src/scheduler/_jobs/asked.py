@@ -1,5 +1,3 @@
-"""A run that was asked for by hand. Callers wait on any event loop or in any thread."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
@@ -50,11 +48,10 @@ class AskedRun:
         self.number = number
         """The stored request's number, if another node made it."""
         self.due_us: int | None = None
-        """In UTC microseconds. None: not known yet."""
+        """In UTC microseconds, once known."""
         self.is_along = False
         """Whether another run, which must begin after the request, answers."""
         self.last_end: RunEnded | None = None
-        """The end of an attempt that will be retried."""
         self._answer: RunEnded | RunMissed | None = None
         self._lifecycle = lifecycle
         self._lock: Lock | LeftBehind = Lock()
@@ -70,14 +67,13 @@ class AskedRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is an answer."""
         return self._answer is not None
 
     def result(self, timeout: timedelta | float | str | None = None) -> RunEnded | RunMissed:
         """Block this thread until there is an answer, for at most `timeout` of real time.
 
-        Raises TimeoutError, InvalidJob if `timeout` is not a duration, and RuntimeError on an event loop, which would
-        stand still. Without a timeout: LifecycleError if the scheduler does not run.
+        Raises TimeoutError, InvalidJob if `timeout` is not a duration, and RuntimeError on an event loop. Without a
+        timeout: LifecycleError if the scheduler does not run.
         """
         seconds = None if timeout is None else seconds_of("timeout", timeout)
         if self._answer is None:
@@ -158,7 +154,6 @@ class AskedRun:
 
     @property
     def answer(self) -> RunEnded | RunMissed | None:
-        """The answer, if there is one."""
         return self._answer
 
 

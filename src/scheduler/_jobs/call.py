@@ -108,7 +108,7 @@ def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str
 def called_and_awaited(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Coroutine[Any, Any, Any]:
-    """Call what is declared to return a coroutine: a partial, a `__call__`, a wrapper."""
+    """Call a partial, `__call__` or wrapper declared to return a coroutine."""
     return func(*args, **kwargs)  # type: ignore[no-any-return]
 
 
@@ -118,7 +118,7 @@ async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
 
 
 async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Nothing can stop a thread: the job lists threads that outlive their runs."""
+    """Nothing can stop a thread: its job lists threads that outlive runs."""
     # The run holds one unit of the pool already: a second limit here could only delay it.
     limiter = anyio.CapacityLimiter(1)
     thread = ThreadCall(partial(func, *args, **kwargs))

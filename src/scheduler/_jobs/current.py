@@ -20,8 +20,8 @@ class CurrentRun:
     counts from 1. `fence` identifies the attempt.
 
     With one scheduler on the store, `fence` rises with every mark: give it to whatever must refuse a late writer. If
-    nodes share the store, it orders nothing: give `job_id`, `due` and `attempt`. Of one tick, the lower attempt is the
-    late one.
+    nodes share the store, it orders nothing. Then give `job_id`, `due` and `attempt`: of one tick, the lower attempt is
+    the late one.
     """
 
     job_id: str

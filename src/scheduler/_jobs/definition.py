@@ -13,7 +13,7 @@ Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Corout
 
 
 class Lasting(Protocol):
-    """A call in a thread, which may outlive its run."""
+    """A thread's call may outlive its run."""
 
     has_ended: bool
 

@@ -91,7 +91,7 @@ class Job:
 
     @property
     def timeout(self) -> timedelta | None:
-        """The longest that a run may take."""
+        """The longest that a run may take. None: no limit."""
         return None if self.policy.timeout is None else timedelta(seconds=self.policy.timeout)
 
     @property
@@ -209,7 +209,7 @@ class Job:
         """Run the job once, now, under its limits and overlap rule.
 
         Its schedule does not move, but After counts from the end of this run. For the outcome, await the AskedRun or
-        call its `result()` in a thread. Raises JobNotFound, AlreadyStopped.
+        call its `result()`. Raises JobNotFound, AlreadyStopped.
         """
         raise NotImplementedError
 

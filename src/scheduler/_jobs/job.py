@@ -102,9 +102,8 @@ class Job(Alarm, Handle):
     """Why the job does not start by itself, on any node."""
     floor: Sparse[CrashFloor | None] = Sparse(None)
     held_by: Sparse[Pause | None] = Sparse(None)
-    """A pause of all jobs or of a tag."""
     left_out_us: Sparse[int | None] = Sparse(None)
-    """The first start that a pause leaves out, on the planner's base."""
+    """On the planner's base: the first start that a pause leaves out."""
     is_due_by_hand = Sparse(False)  # noqa: FBT003 - its usual value
     is_elsewhere = Sparse(False)  # noqa: FBT003
     is_parked = Sparse(False)  # noqa: FBT003
@@ -113,7 +112,6 @@ class Job(Alarm, Handle):
     paused_by: Sparse[Pause | None] = Sparse(None)
     again: Sparse[NextAttempt | None] = Sparse(None)  # the retry of a failed tick
     stood: Sparse[StoredState | None] = Sparse(None)
-    """Its stored state when it was parked."""
     threads: Sparse[list[Lasting] | None] = Sparse(None)
     unfit: Sparse[Unfit | None] = Sparse(None)
 
@@ -253,7 +251,6 @@ class Job(Alarm, Handle):
             self.state = at_rest(self.state, is_disabled=is_disabled)
 
     def leave(self) -> None:
-        """Become GONE, unless a run goes on."""
         if not self.runs and self.state is not GONE:
             self.state = TRANSITIONS[Step.LEAVE][self.state]
 
@@ -265,9 +262,9 @@ class Job(Alarm, Handle):
 
 
 class Attempt(Work):
-    """One try at a tick, as its job knows it. `scheduler._runs` has the kinds that run it.
+    """One try at a tick. `scheduler._runs` has the kinds that run it.
 
-    `due_us`: the tick in UTC microseconds, as users see it. `started`: monotonic seconds; None until it has room.
+    `due_us`: UTC microseconds, as users see it. `started`: monotonic seconds; None until it has room.
     """
 
     __slots__ = ("attempt", "due_us", "job", "sparse", "started")
@@ -316,17 +313,17 @@ class Attempt(Work):
 
     @property
     def lateness(self) -> float:
-        """Seconds from due to begin; 0.0 before."""
+        """Seconds; 0.0 before it begins."""
         return 0.0 if self.started is None else self.started - self.due
 
     @property
     def started_at(self) -> float:
-        """UTC seconds; 0.0 before the begin."""
+        """UTC seconds; 0.0 before it begins."""
         raise NotImplementedError
 
     @property
     def deadline_us(self) -> int | None:
-        """When the timeout ends it, in UTC microseconds."""
+        """In UTC microseconds."""
         raise NotImplementedError
 
     @property
@@ -336,22 +333,20 @@ class Attempt(Work):
 
     @property
     def open_tasks(self) -> int:
-        """Between two steps of the loop."""
         raise NotImplementedError
 
     def ask_as_job(self) -> None:
-        """Take the job's present needs and priority. Only while it holds nothing."""
+        """Only while it holds nothing."""
         self.needs, self.priority = self.job.policy.needs, self.job.policy.priority
 
     def utc(self, monotonic: float) -> float:
         raise NotImplementedError
 
     def terminate(self, cause: Cause) -> None:
-        """Cancel its tasks; it ends after them."""
         raise NotImplementedError
 
     def stand_for(self, due: float, due_us: int, attempt: int) -> None:
-        """Become the attempt at another tick, in the same queue position."""
+        """Keep the queue position."""
         raise NotImplementedError
 
     def wait_for_mark(self, fence: int) -> None:

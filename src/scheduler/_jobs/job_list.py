@@ -31,7 +31,7 @@ class JobList:
         self._on_part_gone: Callable[[str], object] = _nobody
         self._number = 1
         self._offered = ""
-        """The last id made up, offered again until a job takes it."""
+        """Offered again until a job takes it."""
 
     def __len__(self) -> int:
         return len(self.by_id)
@@ -89,7 +89,6 @@ class JobList:
         raise InvalidJob(msg)
 
     def lacks(self, job: Job) -> str | None:
-        """Return labels of the job that no node had when last seen."""
         where, view = job.policy.where, self.ownership.view
         if where is None or view is None or not view.lacks(where):
             return None

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Keep the values of the last `size` short texts. Long ones would fill the memory."""
+    """Keep the last `size` values. Long texts would fill the memory."""
 
     def decorate(read: Callable[[str], T]) -> Callable[[str], T]:
         remember = lru_cache(maxsize=size)(read)
@@ -112,8 +112,6 @@ def check_text(value: str, place: object) -> None:
 
 
 class _Place(NamedTuple):
-    """Spelt out only in an error."""
-
     parent: _Place | None
     key: str | int
 
@@ -128,7 +126,7 @@ class _Place(NamedTuple):
 
 
 def _is_fine(value: Any) -> bool:
-    """A quick look. False: check the value."""
+    """False: check the value."""
     return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
 
 
@@ -195,7 +193,7 @@ _decoder: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, 
 
 
 def _load(text: str) -> Any:
-    """`decode` alone takes twice as long: it looks for blanks around the text."""
+    """`decode` takes twice as long: it looks for blanks around the text."""
     try:
         value, end = _decoder.raw_decode(text)
     except json.JSONDecodeError:

@@ -1,6 +1,6 @@
 """Options of `Scheduler.add` and `Job.update`, checked, in the loop's form.
 
-A function `x_of` returns that form, or raises InvalidJob, which names the argument.
+The functions return that form, or raise InvalidJob, which names the argument.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def flag_of(name: str, value: Any) -> bool:
 
 
 def tag_of(value: Any) -> str | None:
-    """Accept a text that every store can hold. None: all jobs."""
+    """None: all jobs."""
     tag = text_of("tag", value)
     if tag is not None:
         check_text(tag, "tag")
@@ -107,7 +107,6 @@ def tag_of(value: Any) -> str | None:
 
 
 def reason_of(value: Any) -> str | None:
-    """Accept a text that every store can hold."""
     reason = text_of("reason", value)
     if reason is not None:
         check_text(reason, "reason")
@@ -230,7 +229,6 @@ _EXAMPLES: Final[Mapping[type, str]] = {
 
 
 def _place(name: str, value: Any) -> str | None:
-    """None: the job has its own."""
     place = text_of(name, value)
     if place is not None:
         check_text(place, name)

@@ -1,8 +1,6 @@
-"""Which stored jobs are ours. Ask from any thread; only its maker changes it, on the loop.
+"""Which stored jobs are ours: all (Alone), our shards' (stores.Shares), or jobs out of a queue (Held).
 
-- Alone: all, because no other scheduler has the store.
-- stores.Shares: the jobs of our shards, where nodes share the store.
-- Held: jobs that came out of a queue.
+Ask from any thread; only its maker changes it, on the loop.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from ..stores import View
 
 
 class Ownership(Protocol):
-    """Which stored jobs are ours. `place` and `where` are the policy's."""
+    """`place` and `where` are the policy's."""
 
     @property
     def is_shared(self) -> bool:
@@ -24,16 +22,14 @@ class Ownership(Protocol):
         """Whether owners of other jobs get requests."""
 
     @property
-    def know_labels(self) -> bool:
-        """Whether labels decide which node has a job."""
+    def know_labels(self) -> bool: ...
 
     @property
     def know_parts(self) -> bool:
         """Whether a job on several nodes has a part on each."""
 
     @property
-    def view(self) -> View | None:
-        """The nodes as last seen."""
+    def view(self) -> View | None: ...
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool: ...
 
@@ -41,7 +37,7 @@ class Ownership(Protocol):
         """Like `holds`, for a new job. `at_once`: it has a start now."""
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:
-        """The last known owner's name. None: no other could have it, or no node has it."""
+        """None: no other node could have the job, or none has it."""
 
 
 class Alone:

@@ -23,11 +23,7 @@ _SHOWN: Final = 200
 
 @frozen
 class Task:
-    """A callable under its name.
-
-    `inline`: a `def` that runs on the loop itself. `without_store`: its runs begin even while the store does not
-    answer.
-    """
+    """`inline`: a `def` runs on the loop itself. `without_store`: runs begin even while the store does not answer."""
 
     name: str
     func: Callable[..., Any]
@@ -80,7 +76,6 @@ class Tasks:
         return self._names.get(_key(func))
 
     def get(self, name: str) -> Callable[..., Any]:
-        """Raises UnknownTask."""
         return self.task(name).func
 
     def task(self, name: str) -> Task:
@@ -95,7 +90,7 @@ class Tasks:
         return found is not None and found.without_store
 
     def resolve(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
-        """Return the name to store, if any, the callable, and how to call it.
+        """Return the name to store, the callable, and how to call it.
 
         Raises UnknownTask, and InvalidJob if it cannot be called, or a `durable` job's callable has no name.
         """
@@ -168,7 +163,7 @@ def _checked(name: object) -> str:
 
 
 def _key(func: Callable[..., Any]) -> Hashable:
-    """Equal callables, such as one bound method looked up twice, have equal keys."""
+    """Equal for one bound method looked up twice."""
     try:
         hash(func)
     except TypeError:
