@@ -1,10 +1,6 @@
-"""The journal: what must survive the end of the process is noted, written as rows, and read back.
+"""The journal notes what must survive the process, writes it as rows, and reads them back.
 
-Journal notes what happens to stored jobs, and seals it into batches. Rows and states are what a store keeps of a job.
-Reading a row gives the definition of a job, or the reason why not.
-
-The package writes and never sends: it knows no store, no queue, no pool and no thread. It lives on the thread of the
-loop, except for checks of jobs that are about to be stored: these run in the calling thread.
+It never sends. On the loop's thread, except checks of jobs before they are stored.
 """
 
 from .aside import Aside

@@ -1,5 +1,3 @@
-"""Parts of batches that stand aside, because another transaction has locked a row that they write."""
-
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -8,15 +6,15 @@ from .sealed import Sealed
 
 
 class Aside:
-    """The parts that stand aside, oldest first. Later notes about their jobs wait behind them."""
+    """Parts of batches that wait for a locked row, oldest first. Later notes about their jobs wait too."""
 
     def __init__(self) -> None:
         self.parts: list[Sealed] = []
 
     def keep(self, sealed: Sealed, locked: Collection[str] = ()) -> tuple[Sealed | None, Sealed | None]:
-        """Keep a batch's part about the locked jobs, and about jobs that stand aside. Return that part, and the rest.
+        """Keep a batch's part about jobs that are locked or wait. Return it, and the rest.
 
-        A caller that waits for the whole batch waits for all parts that stand aside.
+        A caller that waits for the batch waits for all kept parts.
         """
         known = {job_id for part in self.parts for job_id in part.job_ids()}
         kept, rest = sealed.apart(known.union(locked))
@@ -29,7 +27,7 @@ class Aside:
         return kept, rest
 
     def free(self, locked: Collection[str]) -> list[Sealed]:
-        """Take out the parts that do not wait for these jobs, in the order in which they came."""
+        """Take out parts that do not wait for these jobs."""
         parts, self.parts, freed, behind = self.parts, list[Sealed](), list[Sealed](), set(locked)
         flushed = [done for part in parts for done in part.flushed]
         for part in parts:

@@ -1,4 +1,4 @@
-"""A job's definition between memory and a store: strict on the way in, faithful or refused on the way out."""
+"""Definitions as rows: strict on the way in, faithful or refused on the way out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ LONGEST_ID: Final = 512
 NOT_PAUSED: Final = JobPause()
 _END_OF_TIME: Final = 253_402_300_800_000_000
 _SHOWN: Final = 200
-"""The most characters of a wrong value in an error."""
 
 
 @frozen
 class Columns:
-    """The columns of a row of the table of jobs, read and checked. Tasks checks the name of the task."""
+    """Tasks checks the task's name."""
 
     schedule: Schedule
     args: tuple[Any, ...]
@@ -40,8 +39,7 @@ def stored_job(
 ) -> StoredJob:
     """Return the row that reads back as the same job: equal definitions have equal rows.
 
-    Tuples among the arguments become lists, nothing else changes. `schedule` may be as it was given or bound to the
-    job. Raises InvalidJob, which names the argument, for what cannot be stored.
+    Only tuples among the arguments become lists. Raises InvalidJob, which names the argument.
     """
     _check_id(id)
     args, kwargs, tags, name = definition.args, definition.kwargs, definition.tags, definition.name
@@ -64,7 +62,7 @@ def stored_job(
 
 
 def columns_of(row: StoredJob) -> Columns:
-    """Read and check the columns of a row. Raises MalformedJob, which names id, column and value, if one is wrong."""
+    """Raises MalformedJob, which names id, column and value."""
     column = "id"
     try:
         _check_types(row)
@@ -91,8 +89,6 @@ def columns_of(row: StoredJob) -> Columns:
 
 
 class _Mistyped(InvalidJob):
-    """The error for a column of the wrong type."""
-
     def __init__(self, column: str, wanted: str) -> None:
         super().__init__(f"it must be {wanted}")
         self.column = column
@@ -107,7 +103,7 @@ def _malformed(row: StoredJob, column: str, reason: Exception) -> MalformedJob:
 
 
 def _shown(value: object) -> str:
-    """Return the start of a value. Of a long text only the start is read."""
+    """Read only the start of a long text."""
     try:
         text = repr(value[: _SHOWN + 1] if isinstance(value, str | bytes) else value)
     except ValueError:  # a number may have thousands of digits
@@ -136,7 +132,7 @@ def _check_id(id: str) -> None:
 
 
 def check_size(row: StoredJob) -> None:
-    """Raise InvalidJob for a row whose texts are too long together."""
+    """Raise InvalidJob for too much text."""
     size = sum(map(len, row[:7])) + len(row.name or "") + len(row.paused or "")
     if size > LARGEST:
         msg = f"its texts are {size} characters together: at most {LARGEST} can be stored"

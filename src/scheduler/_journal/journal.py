@@ -1,11 +1,9 @@
-"""The journal: what must survive the end of the process, noted at once and written in groups.
+"""The journal: what must survive the process, noted at once and written in groups.
 
-A change is noted here at once, for the cost of a dictionary entry. `seal` closes a batch and writes the states of its
-jobs as rows; later notes go into the next one. A batch stays here until it is durable, so that the journal knows what
-is on its way. The journal does not send: `on_change` tells the sender that there is something to send.
+A note costs a dictionary entry. `seal` closes a batch and writes its jobs' states as rows. A batch stays here until it
+is durable, so that the journal knows what is on its way. `on_change` wakes the sender.
 
-A run that has room is *marked* before it begins: its mark goes into the next batch, and the run waits until that is
-durable. All of this happens in the thread of the loop.
+A run with room is *marked* before it begins: it waits until its mark is durable. All on the loop's thread.
 """
 
 from __future__ import annotations
@@ -28,21 +26,19 @@ from .sealed import Flushed, Sealed
 
 
 class Journal:
-    """The journal of one scheduler. It notes only stored jobs: without a store there are none."""
+    """Notes only stored jobs."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], *, has_heirs: bool = False) -> None:
         self.pending = Pending()
         self.sealed: list[Sealed] = []
-        """Batches that are not durable yet, in order. There are several only if one had to be taken apart."""
+        """Not durable, in order: several if one was taken apart."""
         self.aside = Aside()
         self.unfollowed: dict[str, StoredJob | None] = {}
-        """Changed rows that jobs have not followed yet. Later notes here win."""
+        """Changed rows that jobs have not followed. Later notes here win."""
         self.is_kept = False
-        """Whether there is a store for the notes."""
         self.has_heirs = has_heirs
-        """Whether other nodes share the store, and continue what this one leaves when it stops."""
+        """Whether other nodes continue what this one leaves."""
         self.awaited: dict[int, AskedRun] = {}
-        """Runs that we have requested from other nodes, by the numbers of the requests."""
         self._timeline = timeline
         self._monotonic = monotonic
         self._on_change: Callable[[], None] = _nothing
@@ -51,25 +47,24 @@ class Journal:
         self._noted: list[LocalWrites] = []
 
     def keep(self, on_change: Callable[[], None]) -> None:
-        """Call `on_change` whenever something is noted: there is a store for it. Called once."""
+        """There is a store. Called once."""
         self.is_kept = True
         self._on_change = on_change
 
     def before_sending(self, complete: Callable[[Batch], None]) -> None:
-        """Let `complete` add to each sealed batch what follows from it. Called once."""
+        """Let `complete` add to each sealed batch. Called once."""
         self._before_sending = complete
 
     def open(self, epoch: int) -> None:
-        """Number marks from now on by that epoch of the store, which has been read. Later calls change nothing."""
+        """Number marks by this epoch. Later calls change nothing."""
         if self._fence is None:
             self._fence = epoch << 32
 
     def reopen(self, epoch: int) -> None:
-        """Number marks from now on by that epoch: the store has been opened again."""
         self._fence = epoch << 32
 
     def disown(self) -> None:
-        """Forget states of jobs and ends of ticks, which others decide now. Rows and requests of users are kept."""
+        """Forget states and ends, which other nodes decide now. Keep rows and users' requests."""
         kept = Pending()
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         for batch in batches:
@@ -86,18 +81,17 @@ class Journal:
 
     @property
     def unsaved(self) -> int:
-        """How many changes are not durable yet."""
         return len(self.pending) + sum(len(sealed.batch.jobs) + len(sealed.batch.states) for sealed in self.unsettled)
 
     @property
     def unsettled(self) -> list[Sealed]:
-        """All batches and parts that are not durable yet. Those of each job are in order."""
+        """Not durable, in order for each job."""
         return [*self.aside.parts, *self.sealed]
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def add(self, job: Job, row: StoredJob | None, on_conflict: str) -> None:
-        """Note the definition of a new job. If another node adds its id at this moment, `on_conflict` decides."""
+        """If another node adds its id at this moment, `on_conflict` decides."""
         if job.is_removed:
             return
         pending = self.pending
@@ -111,7 +105,6 @@ class Journal:
             self.pending.fresh.add(job.id)
 
     def replace(self, job: Job, row: StoredJob | None = None) -> None:
-        """Note the definition of a job that has replaced another."""
         if job.is_removed:
             return
         self.remember(job, row)
@@ -125,7 +118,6 @@ class Journal:
             self.ask(job, Act.ANEW)
 
     def begin_elsewhere(self, job: Job, next_us: int, *, is_by_hand: bool) -> None:
-        """Note the state of a new job that another node has."""
         if job.id in self.pending.added:
             state = StoredState(job.id, next_us=next_us, next_by_hand=is_by_hand, next_of=job.schedule_text)
             self.pending.begun[job.id] = state
@@ -134,7 +126,6 @@ class Journal:
             self.ask(job, Act.START_AT, next_us)
 
     def remember(self, job: Job, row: StoredJob | None = None) -> None:
-        """Note the definition of the job, if it is stored. `row`: the row that was made of it already."""
         if job.task is None or job.is_removed:
             return
         if job.unfit is not None and not job.unfit.is_readable:  # its row stays as it is until it is mended
@@ -148,7 +139,7 @@ class Journal:
         self.touch(job)
 
     def remember_pause(self, job: Job) -> None:
-        """Note whether a stored job is paused. Other changes of its row stay, and are followed when they are seen."""
+        """Other changes of the row stay, to be followed."""
         if job.task is None or job.is_removed:
             return
         pause = job_pause(job)
@@ -162,7 +153,7 @@ class Journal:
         self.touch(job)
 
     def remember_scope(self, scope: str, pause: Pause | None) -> None:
-        """Note the pause of all jobs or of a tag. None: it is over."""
+        """Note the pause of all jobs or a tag. None: over."""
         if self.is_kept:
             self.pending.pauses[scope] = None if pause is None else stored_pause(pause)
             self.pending.is_news = True
@@ -171,7 +162,7 @@ class Journal:
             self._on_change()
 
     def delete_row(self, job: Job, *, is_finished: bool = False) -> None:
-        """Note that the job and its row are gone. `is_finished`: because its schedule is over."""
+        """`is_finished`: the job's schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
         for noted in self._noted:
@@ -181,11 +172,10 @@ class Journal:
         self._on_change()
 
     def holds(self, id: str) -> bool:
-        """Return whether a row that was put or removed here is still on its way to the store."""
+        """Return whether the row is on its way."""
         return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.unsettled)
 
     def is_durable(self, job: Job) -> bool:
-        """Return whether all notes about the job's state and ticks are durable."""
         pending = self.pending
         if job in pending.dirty or job in pending.with_tick:
             return False
@@ -193,7 +183,7 @@ class Journal:
 
     @contextmanager
     def noting_rows(self) -> Iterator[LocalWrites]:
-        """Yield rows that are known better here than by the store's answer to a question inside the block."""
+        """Yield rows that are known better here than by a reading inside the block."""
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         noted = LocalWrites(
             {id for batch in batches for id in (*batch.jobs, *batch.paused)},
@@ -207,25 +197,23 @@ class Journal:
             self._noted.remove(noted)
 
     def note_row(self, id: str, state: StoredState | None = None) -> None:
-        """Note that the row, and a new job's state, are known better here than by a reading that goes on."""
         for noted in self._noted:
             noted.put(id, state)
 
     def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
-        """Return the row that others have changed, with pauses that are on their way to it."""
+        """Include pauses on their way."""
         for paused in (*(sealed.batch.paused for sealed in self.unsettled), self.pending.paused):
             row = with_pause(row, paused[id]) if row is not None and id in paused else row
         return row
 
     def _tell_if_elsewhere(self, job: Job) -> None:
-        """Let the job's node look at once. Others see changes of our own jobs soon enough."""
+        """Others see changes of our own jobs soon enough."""
         if job.is_elsewhere:
             self.pending.is_news = True
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def ask(self, job: Job, act: Act, at_us: int | None = None, asked: AskedRun | None = None) -> None:
-        """Ask something of the node that has the job. `asked`: waits for the outcome."""
         if job.policy.agents is not None:
             return  # no node has it: its parts are asked
         number = self._next_fence()
@@ -235,17 +223,17 @@ class Journal:
         self._on_change()
 
     def done(self, job: Job, number: int, due_us: int | None = None, reason: str | None = None) -> None:
-        """Note that a request of another node is done. Its changes go with this batch."""
+        """Another node's request."""
         self.pending.done[number] = RequestDone(number, job.id, due_us, reason)
         self.pending.is_news = True
         self._touch_with_tick(job)
 
     def doing(self) -> set[int]:
-        """Return the requests that are done, but not durably."""
+        """Done, but not durably."""
         return {*self.pending.done, *(done.number for sealed in self.unsettled for done in sealed.batch.done)}
 
     def asked_for(self) -> list[int]:
-        """Return our durable requests for which a caller waits."""
+        """Durable requests for which a caller waits."""
         ours = [self.pending.requests, *(sealed.batch.requests for sealed in self.unsettled)]
         fresh = {request.number for requests in ours for request in requests}
         return [number for number in self.awaited if number not in fresh]
@@ -253,17 +241,16 @@ class Journal:
     # -- states and ticks ----------------------------------------------------------------------------------------------
 
     def touch(self, job: Job) -> None:
-        """Note that the job's state has changed."""
         self.pending.touch(job)
         self._on_change()
 
     def _touch_with_tick(self, job: Job) -> None:
-        """Note that the job's state has changed with a record of a tick: both stand in the same batch."""
+        """One batch has the state and the tick's record."""
         self.pending.touch_with_tick(job)
         self._on_change()
 
     def mark(self, run: Attempt) -> None:
-        """Note that the run is about to begin. From here on it counts as a run, and until its end as a crash."""
+        """The run counts from now on, and until its end as a crash."""
         run.wait_for_mark(self._next_fence())
         run.job.counts().runs += 1
         self.pending.marks[run] = None
@@ -271,7 +258,7 @@ class Journal:
         self._touch_with_tick(run.job)
 
     def withdraw(self, run: Attempt) -> bool:
-        """Withdraw the mark of the run. False: it has been sent already."""
+        """False: the mark has been sent."""
         if run.is_sent:
             return False
         self.pending.marks.pop(run, None)  # a run that goes without a mark has none
@@ -279,7 +266,6 @@ class Journal:
         return True
 
     def unmark(self, run: Attempt, reason: MissedReason) -> None:
-        """Note that a run that has been marked will not begin after all."""
         self._touch_with_tick(run.job)
         if self.withdraw(run):
             if run.attempt == 1:
@@ -290,11 +276,11 @@ class Journal:
             self.pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
     def stands_as_request(self, run: Attempt) -> bool:
-        """Return whether the store still has the run as a request of another node: its mark has not been sent."""
+        """Return whether another node's request still stands for the run."""
         return not run.is_sent and run.due_us in requested(run.job)
 
     def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
-        """Note that a run will not begin, and is owed. Return the record."""
+        """Owe the run instead."""
         if not run.is_held:
             return self.owe(run.job, run.due_us, reason)
         if not self.withdraw(run):
@@ -302,7 +288,7 @@ class Journal:
         return self.owe(run.job, run.due_us, reason, run.attempt, run.fence_number)
 
     def owe(self, job: Job, due_us: int, reason: MissedReason, attempt: int = 1, fence: int = 0) -> StoredTick:
-        """Note that an attempt at a tick is owed. Return the record. `fence`: of its mark. 0: it has none."""
+        """Return the record. `fence` 0: no mark."""
         dropped = dropped_attempt(job.id, due_us, attempt, fence or self._next_fence(), reason, self._now_us())
         tick = dropped._replace(owed=True)
         self.pending.ended.append(tick)
@@ -310,20 +296,19 @@ class Journal:
         return tick
 
     def give_up(self, tick: StoredTick, why: str) -> None:
-        """Note that a tick is owed no more: its record stays, and says why."""
+        """Owe the tick no more. Its record says why."""
         error = f"{tick.error or tick.outcome}; given up: {why}"
         self.pending.ended.append(tick._replace(owed=False, error=error))
         self._on_change()
 
     def ended(self, job: Job, tick: StoredTick) -> None:
-        """Note the record of a run of the job that has ended."""
         self.pending.ended.append(tick)
         self._touch_with_tick(job)
 
     def crashed(
         self, tick: StoredTick, now_us: int, error: str, job: Job | None = None, *, owed: bool = False
     ) -> StoredTick:
-        """Note that a tick that was found RUNNING at the start has ended then. `job`: None if that is gone."""
+        """End a tick found RUNNING. `job` None: it is gone."""
         record = tick._replace(outcome=Outcome.CRASHED.value, ended_us=now_us, error=error, owed=owed)
         self.pending.ended.append(record)
         if job is None:
@@ -333,34 +318,31 @@ class Journal:
         return record
 
     def placed(self, placed: Placed) -> None:
-        """Note where an execution stands in a queue. It goes with the next batch."""
         self.pending.placed.append(placed)
 
     def missed(self, job: Job, tick: StoredTick) -> None:
-        """Note a record of ticks that have no run, made now."""
         self.pending.miss(job, tick._replace(ended_us=self._now_us()))
         self._touch_with_tick(job)
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def flush(self, done: Flushed) -> None:
-        """Call `done` when all notes until now are durable."""
+        """Call `done` when all present notes are durable."""
         self.pending.flushed.append(done)
         self._on_change()
 
     def seal(self) -> None:
-        """Seal a batch of the pending notes: it will be sent as it is now."""
         self.pending.name_missed(self._next_fence)
         sealed, self.pending = self.pending.seal(self._timeline, self._now_us())
         self._before_sending(sealed.batch)
         self.sealed.append(sealed)
 
     def taken(self) -> Sealed:
-        """Take out the first batch: it is durable, or will never be."""
+        """Take out the first batch: durable, or lost."""
         return self.sealed.pop(0)
 
     def take_apart(self, most: int | None = None) -> bool:
-        """Divide the first batch: into pieces with the ticks of `most` jobs, or by job. False: it cannot be divided."""
+        """Divide the first batch by the ticks of `most` jobs, or by job. False: impossible."""
         parts = self.sealed[0].by_job() if most is None else self.sealed[0].pieces(most)
         if len(parts) < 2:  # noqa: PLR2004 - this part itself fails
             return False
@@ -368,11 +350,10 @@ class Journal:
         return True
 
     def marked(self) -> list[Attempt]:
-        """Return the runs that wait until their marks are durable."""
         return [*self.pending.marks, *(run for sealed in self.unsettled for run in sealed.runs)]
 
     def rename(self, tick: StoredTick) -> None:
-        """Note the record of ticks that never began again, under the next name: its first name is taken."""
+        """Ticks that never began take the next name: theirs is taken."""
         self.pending.ended.append(renamed_tick(tick))
 
     def _next_fence(self) -> int:
@@ -384,5 +365,4 @@ class Journal:
         return self._timeline.us(self._monotonic(), steady=False)
 
 
-def _nothing(*_: object) -> None:
-    """Do nothing: there is no store for what is noted, or no queue that a batch says anything of."""
+def _nothing(*_: object) -> None: ...

@@ -1,5 +1,3 @@
-"""Notes about rows that change while the store is being read."""
-
 from __future__ import annotations
 
 from attrs import Factory, define
@@ -9,24 +7,22 @@ from ..stores import StoredState
 
 @define(eq=False)
 class LocalWrites:
-    """Rows that were on their way to the store when a reading began, or that change here before it ends.
+    """Rows on their way to the store during a reading.
 
-    Some of them may be durable before it ends, and still be missing in its result.
+    Durable ones may still be missing in its result.
     """
 
     ids: set[str]
     states: dict[str, StoredState]
-    """The states of new rows that no node has, or another node."""
+    """States of new rows that are not ours."""
     scopes: set[str] = Factory(set)
-    """Pauses of all jobs, or of a tag, that change in the same way."""
 
     def put(self, id: str, state: StoredState | None = None) -> None:
-        """Note a row that is known better here, and the state of a new job."""
         self.ids.add(id)
         if state is not None:
             self.states[id] = state
 
     def remove(self, id: str) -> None:
-        """Note that the job is gone. Another one may take its place."""
+        """Another job may take its place."""
         self.ids.add(id)
         self.states.pop(id, None)

@@ -1,4 +1,4 @@
-"""The options of a job as a JSON object that people can read and write."""
+"""Options as JSON that people can read and write."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _HINTS: Final[Mapping[type, Mapping[str, Any]]] = {kind: typing.get_type_hints(k
 
 @lru_cache(maxsize=4096)  # few sets of options serve many jobs, for example one for each host that is checked
 def options_text(policy: Policy, inline: bool) -> str:  # noqa: FBT001 - a cache needs positional arguments
-    """Return the options that differ from the defaults, as JSON.
-
-    Raises InvalidJob for a need whose name cannot be stored.
-    """
+    """Only options that differ from the defaults. Raises InvalidJob for a need that cannot be stored."""
     found: dict[str, Any] = {}
     for name in OPTIONS:
         value = getattr(policy, name)
@@ -39,7 +36,7 @@ def options_text(policy: Policy, inline: bool) -> str:  # noqa: FBT001 - a cache
 
 @kept(1024)
 def read_options(text: str) -> tuple[Policy, bool]:
-    """Return the policy, and whether the job is inline. Raises InvalidJob or ScheduleError."""
+    """Return policy and `inline`. Raises InvalidJob or ScheduleError."""
     found = read_json(text)
     if not isinstance(found, dict):
         msg = 'it must be a JSON object such as {"timeout": "5s"}'
@@ -106,7 +103,7 @@ def _retry(value: Any) -> Retry:
 
 
 def _field(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Return a value for a field of these kinds. A length may be a number or a text."""
+    """A timedelta may be a number or a text."""
     if any(map(_is_enum, kinds)) and value is not None:
         return _member(name, value, kinds)
     accepted: set[Any] = set(kinds)

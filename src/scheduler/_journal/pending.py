@@ -1,5 +1,3 @@
-"""The batch that fills, and its records."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sized
@@ -28,70 +26,59 @@ from .rows import state_of
 from .sealed import Flushed, Sealed
 
 MOST_JOBS: Final = 2_000
-"""The most rows, and the most states without a tick, in one batch."""
+"""Rows, and states without a tick, in a batch."""
 
 
 @define
 class Pending:
-    """The next batch, so far. The states of dirty jobs are written when it is sealed."""
+    """Dirty jobs' states are written when it is sealed."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
-    """Columns of rows that are not among `jobs`."""
+    """For rows not in `jobs`."""
     telling: str | None = None
-    """The job whose listeners hear the end of a run at this moment.
-
-    Their requests must be in the batch of its record.
-    """
+    """The job whose listeners hear its run's end now: their requests belong to this batch."""
     together: dict[str, None] = Factory(dict)
-    """Jobs that listeners changed at the end of a run, and the jobs of these runs."""
+    """That job, and jobs that listeners changed."""
     finished: dict[str, str] = Factory(dict)
-    """Schedules of rows that are not among `jobs` either."""
+    """Schedules of rows not in `jobs`."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
     dirty: dict[Job, None] = Factory(dict)
-    """Jobs whose states have changed."""
     with_tick: dict[Job, None] = Factory(dict)
-    """Jobs whose states have changed together with a tick of this batch."""
+    """Jobs whose states go with a tick of this batch."""
     marks: dict[Attempt, None] = Factory(dict)
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
     last_missed: dict[Job, int] = Factory(dict)
-    """The index of a job's last record in `missed`, unless the job has run since."""
+    """An index in `missed`, forgotten when the job runs."""
     placed: list[Placed] = Factory(list)
-    """The queue positions of executions."""
     flushed: list[Flushed] = Factory(list)
     added: dict[str, str] = Factory(dict)
-    """Jobs that are put only if they have no row. The value says what happens if there is one (OnConflict)."""
+    """If such a job has a row, the value decides (OnConflict)."""
     fresh: set[str] = Factory(set)
-    """Ids in `jobs` that the store has never heard of, and no other node can have added. Such a job leaves nothing
-    behind if it is removed before it is sent.
-    """
+    """Ids known only here: a job removed before it is sent leaves nothing behind."""
     begun: dict[str, StoredState] = Factory(dict)
-    """First states of some of these, which other nodes have."""
     requests: list[StoredRequest] = Factory(list)
     done: dict[int, RequestDone] = Factory(dict)
-    """Finished requests, by their numbers."""
     is_news: bool = False
-    """Whether the nodes that share the store should read this batch."""
+    """Whether other nodes should read this."""
 
     def __len__(self) -> int:
-        """Return the number of changes and of waiting callers."""
         of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
         of_ticks = self.marks, self.ended, self.missed, self.placed
         parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed, self.requests, self.done)
         return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
-        """Record missed ticks like ends of runs, with fences of their own. So the store says whether a tick's name is
-        taken.
+        """Each has its own fence, so that the store says whether the tick's name is taken.
 
-        It may be, after the clock was set back, or by a start that was requested by hand.
+        It may be, after the clock was set back or by a start by hand.
         """
         self.ended += [tick._replace(fence=next_fence()) for tick in self.missed]
         self.missed = []
 
     def put(self, id: str, row: StoredJob | None) -> None:
-        """Put the row as a whole. None: remove it."""
+        """None: remove the row."""
         self.jobs[id] = row
         self._tie(id)
         if row is None:
@@ -101,12 +88,11 @@ class Pending:
         self.finished.pop(id, None)
 
     def _tie(self, id: str) -> None:
-        """Send the notes about the job with this batch, however large it is, if a listener is being called."""
+        """Send it in this batch if a listener is being called."""
         if self.telling is not None:
             self.together[id] = self.together[self.telling] = None
 
     def touch(self, job: Job) -> None:
-        """Write the state of the job with one of the next batches."""
         if self.telling is not None:
             self._tie(job.id)
             self.touch_with_tick(job)
@@ -114,20 +100,17 @@ class Pending:
             self.dirty[job] = None
 
     def ask(self, request: StoredRequest) -> None:
-        """Put a request to the node that has the job."""
         self.requests.append(request)
         self._tie(request.job_id)
         self.is_news = True
 
     def touch_with_tick(self, job: Job) -> None:
-        """Write the state of the job with this batch, which holds one of its ticks."""
+        """This batch has the job's tick."""
         self.with_tick[job] = None
         self.dirty.pop(job, None)
 
     def remove(self, job: Job, schedule: str | None) -> None:
-        """Remove the row, and write its state no more. With `schedule`, which has ended, only a row that still has it
-        goes.
-        """
+        """With its ended `schedule`: only if the row still has that."""
         self.dirty.pop(job, None)
         self.with_tick.pop(job, None)
         if job.id in self.fresh:
@@ -145,7 +128,7 @@ class Pending:
         self.together.pop(id, None)
 
     def pause(self, id: str, pause: JobPause) -> None:
-        """Put the columns of a pause into the row, which may be in this batch."""
+        """The row may be in this batch."""
         row = self.jobs.get(id)
         if row is not None:
             self.jobs[id] = with_pause(row, pause)
@@ -154,7 +137,7 @@ class Pending:
         self._tie(id)
 
     def miss(self, job: Job, tick: StoredTick) -> None:
-        """Put missed ticks of the job. Successive ones with the same reason become one record."""
+        """Successive ticks with the same reason become one record."""
         index = self.last_missed.get(job)
         if index is None or self.missed[index].reason != tick.reason:
             self.last_missed[job] = len(self.missed)
@@ -170,10 +153,7 @@ class Pending:
         )
 
     def seal(self, timeline: Timeline, now_us: int) -> tuple[Sealed, Pending]:
-        """Seal a batch, and begin one with the rest: the loop must not stand still for 100,000 states at once.
-
-        The rest is not walked through.
-        """
+        """Leave the rest to the next batch, unwalked: 100,000 states at once would stop the loop."""
         jobs = {id: self.jobs.pop(id) for id in self.together if id in self.jobs} | _first_of(self.jobs)
         states = {job.id: state_of(job, timeline) for job in self._chosen() if _is_ours(job)}
         marks = [
@@ -198,7 +178,6 @@ class Pending:
         return Sealed(batch, list(self.marks), [] if rest else self.flushed, self.together), rest
 
     def _share_out(self, batch: Batch, rest: Pending) -> None:
-        """Send requests to other nodes with the rows of their jobs."""
         for id, value in self.added.items():
             (rest if id in rest.jobs else batch).added[id] = value
         for id, state in self.begun.items():
@@ -208,10 +187,9 @@ class Pending:
         rest.is_news = self.is_news
 
     def _chosen(self) -> dict[Job, None]:
-        """Return the jobs whose states go with this batch: jobs with ticks in it, and the first of the others.
+        """Take out jobs whose states go now: jobs with ticks, and others whose rows are stored.
 
-        The rows of the others must be in the store. The jobs are taken out, except for a job whose row comes later and
-        needs its state too.
+        A job whose row comes later stays too, because that row needs its state.
         """
         if not self.jobs and len(self.dirty) <= MOST_JOBS:
             others, self.dirty = self.dirty, {}
@@ -224,19 +202,17 @@ class Pending:
 
 
 def _is_ours(job: Job) -> bool:
-    """Return whether the job is still there, and this node writes its state."""
     return not job.is_removed and (job.sparse is None or not job.is_elsewhere)
 
 
 def _done_by(run: Attempt) -> Iterator[RequestDone]:
-    """Yield the requests of other nodes that the mark of this run carries out."""
+    """Requests of other nodes that this mark carries out."""
     for asked in run.job.asked:
         if asked.number is not None and asked.due_us == run.due_us:
             yield RequestDone(asked.number, run.job.id, run.due_us)
 
 
 def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
-    """Take out and return the rows for one batch."""
     taken = dict(islice(rows.items(), MOST_JOBS))
     for id in taken:
         del rows[id]
@@ -244,7 +220,6 @@ def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
 
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
-    """Return the row with the columns of that pause."""
     return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
 
 
@@ -258,7 +233,7 @@ def ended_tick(  # noqa: PLR0917 - made for each stored run
     *,
     owed: bool,
 ) -> StoredTick:
-    """Return the record of a run that has ended, at `ended` in UTC seconds. `result`: its last, as JSON."""
+    """`ended`: UTC seconds. `result`: JSON."""
     return StoredTick(
         run.job.id,
         run.due_us,
@@ -276,28 +251,25 @@ def ended_tick(  # noqa: PLR0917 - made for each stored run
 
 
 def unmarked_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
-    """Return the end, at `now_us`, of a run that never began. Its mark may be durable."""
+    """The run never began, but its mark may be durable."""
     if run.attempt == 1:
         return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
     return dropped_tick(run, reason, now_us)
 
 
 def dropped_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
-    """Return the end, at `now_us`, of a retry that never began."""
     return dropped_attempt(run.job.id, run.due_us, run.attempt, run.fence_number, reason, now_us)
 
 
 def dropped_attempt(  # noqa: PLR0917 - the columns, in their order
     job_id: str, due_us: int, attempt: int, fence: int, reason: MissedReason, now_us: int
 ) -> StoredTick:
-    """Return the end, at `now_us`, of that attempt at a tick, which never began."""
     error = f"attempt {attempt} was dropped before it began: {reason.value}"
     before = attempt - 1  # the last attempt that ran
     return StoredTick(job_id, due_us, before, fence, Outcome.CANCELLED.value, ended_us=now_us, error=error)
 
 
 def renamed_tick(tick: StoredTick) -> StoredTick:
-    """Return the record of ticks that never began under the next name, because theirs is taken."""
     due_us = tick.due_us + 1
     return tick._replace(due_us=due_us, last_due_us=None if tick.last_due_us is None else max(due_us, tick.last_due_us))
 
@@ -314,7 +286,6 @@ def missed_tick(  # noqa: PLR0917 - the columns, in their order
     is_exact: bool = True,
     why: str | None = None,
 ) -> StoredTick:
-    """Return the record, made at `now_us`, of successive ticks without a run. Its age counts from that time."""
     return StoredTick(
         job_id,
         first_us,

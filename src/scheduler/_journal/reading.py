@@ -1,5 +1,3 @@
-"""Reading: the definition of a job from a row of a store, or the reason why there is none. Pure."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,13 +14,11 @@ from ..stores import StoredJob
 from .definition import columns_of
 
 SHORTEST: Final = 1_000
-"""Microseconds: the shortest interval that a row may have."""
+"""Microseconds of a stored interval."""
 
 
 @frozen
 class Unreadable(Schedule):
-    """The schedule of an unreadable row: it never comes."""
-
     text: str
 
     def __str__(self) -> str:
@@ -33,7 +29,7 @@ class Unreadable(Schedule):
 
 
 class Reading(NamedTuple):
-    """A row that has been read. `error`: why its job cannot start."""
+    """`error`: why the job cannot start."""
 
     schedule: Schedule
     definition: Definition
@@ -41,12 +37,12 @@ class Reading(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """Whether the row can be read. If it has an error too, it only waits for its task."""
+        """If so, an error means that the task is missing."""
         return type(self.schedule) is not Unreadable
 
 
 def read(row: StoredJob, tasks: Tasks) -> Reading:
-    """Read a row. An unreadable row, or one with an unregistered task, has an error."""
+    """An unreadable row or an unregistered task is an `error`."""
     try:
         columns = columns_of(row)
     except MalformedJob as exc:
@@ -63,7 +59,7 @@ def read(row: StoredJob, tasks: Tasks) -> Reading:
 
 
 def check_interval(id: str, interval: int | None) -> None:
-    """Raise MalformedJob for an interval, in microseconds, that would keep the loop busy for ever."""
+    """Raise MalformedJob if this would keep the loop busy for ever."""
     if interval is not None and interval < SHORTEST:
         msg = (
             f"stored job {id!r}: its interval of {interval} us is shorter than the {SHORTEST} us that a row may ask for"
@@ -72,7 +68,6 @@ def check_interval(id: str, interval: int | None) -> None:
 
 
 def unreadable(row: StoredJob, error: Exception) -> Reading:
-    """Return the reading of an unreadable row."""
     return Reading(Unreadable(str(row.schedule)), Definition(_never, on_the_loop), str(error))
 
 

@@ -1,8 +1,7 @@
-"""The last result of a run as JSON, at a bounded cost for any result.
+"""A run's last result as JSON, at a bounded cost.
 
-Most tasks return a dict of Python's own types. A walk over it checks this and its size, and ends when there is no room.
-Then the encoder of `json` writes it, in a third of the time. Any other result is written piece by piece, to the same
-text.
+Most are dicts of Python's own types. A walk checks this and the size, then `json` encodes it in a third of the time.
+Others are written piece by piece.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from typing import Any, Final
 from ..stores import LONGEST_RESULT
 
 _LARGEST_NUMBER: Final = 4 * LONGEST_RESULT
-"""Bits: a longer number has more digits than may be stored."""
+"""Bits."""
 
 _FEW: Final = 3
-"""The most entries of a dict that is written as fast without the walk."""
+"""Entries that are written as fast without the walk."""
 
 _written: Final = JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def result_text(results: Sequence[object]) -> str | None:
-    """Return the last result as JSON. None: JSON cannot hold it, or not in LONGEST_RESULT characters.
+    """None: JSON cannot hold the last result in LONGEST_RESULT characters.
 
-    It is written piece by piece, and is read no further once it is too long. Errors of the user's object are caught.
-    Instances of subclasses of Python's own types count as these.
+    Errors of the user's object are caught. Subclasses of Python's own types count as these.
     """
     pieces: list[str] = []
     room, result = LONGEST_RESULT, results[-1]
@@ -46,7 +44,7 @@ def result_text(results: Sequence[object]) -> str | None:
 
 
 def _is_plain(value: dict[Any, Any]) -> bool:
-    """Return whether a dict holds only Python's own types, has texts as keys, and may fit."""
+    """Only Python's own types and keys of text, and it may fit."""
     room = LONGEST_RESULT
     left: list[Any] = [value]
     while left and room >= 0:
@@ -111,7 +109,6 @@ def _object(value: dict[Any, Any]) -> Iterator[str]:
 
 
 def _key(key: Any) -> str:
-    """Return a key as text: JSON has no other keys."""
     if isinstance(key, str):
         return _text(key)
     if isinstance(key, int | float) or key is None:

@@ -1,4 +1,4 @@
-"""Rows and states: the definition and the state of a job, as a store keeps them, and back. Pure."""
+"""A job's definition and state as rows, and back. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from ..stores import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
 
 _Retry = tuple[int, int, int] | tuple[None, None, None]
-"""The failed tick, its next attempt, and when that comes."""
 
 
 def state_of(job: Job, timeline: Timeline) -> StoredState:
-    """Return the job's state at this moment.
+    """Return the job's state now.
 
-    A tick that is due and not marked yet waits for room or for the end of a run. It counts as a future tick: if the
-    process dies now, the job continues with it. The next start of a paused job is the first that the pause leaves out.
-    Owed ticks stand in records of their own.
+    A due tick without a mark counts as a future one: if the process dies, the job continues with it. A paused job's
+    next start is the first that the pause leaves out. Owed ticks have their own records.
     """
     next_us = _reported(job, job.due_us, timeline)
     is_dated = job.dated_us is not None and job.dated_us == job.due_us
@@ -50,7 +48,7 @@ def _reported(job: Job, due_us: int | None, timeline: Timeline) -> int | None:
 
 
 def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple[int | None, _Retry]:
-    """Return the next start and the retry, with the ticks that are due and not marked yet."""
+    """Include due ticks without a mark."""
     retry: tuple[int, int, int] | None = (
         None if job.again is None else (job.again.due_us, job.again.attempt, timeline.us(job.again.due, steady=False))
     )
@@ -67,20 +65,18 @@ def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple
 
 
 def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredState:
-    """Return the state of a job whose next start was set by hand. It replaces the regular start and any retry."""
+    """A start by hand replaces the regular start and any retry."""
     return state._replace(
         next_us=at_us, next_by_hand=True, next_of=schedule, retry_due_us=None, retry_attempt=None, retry_at_us=None
     )
 
 
 def _counted(state: StoredState, job: Job) -> StoredState:
-    """Return the state with the counts of the job."""
     first = state._fields.index("runs")
     return StoredState._make((*state[:first], *_counts_of(job, state.next_of)))
 
 
 def _counts_of(job: Job, next_of: str | None) -> tuple[Any, ...]:
-    """Return the fields of a state from `runs` on, with that `next_of` among them."""
     if job.tally is None:
         return (*_NOTHING_COUNTED, next_of, True)
     tally = job.counts()
@@ -120,7 +116,6 @@ _NOTHING_COUNTED: Final = StoredState("")[StoredState._fields.index("runs") : -2
 
 
 def tally_of(state: StoredState) -> Tally | None:
-    """Return the counts in a state. None: nothing has been counted yet."""
     if not state.runs and not state.missed:
         return None
     tally = Tally()
@@ -150,7 +145,7 @@ _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 
 
 def some_us(seconds: float | None) -> int | None:
-    """Return UTC seconds as whole microseconds."""
+    """Convert UTC seconds to whole microseconds."""
     return None if seconds is None else int(seconds * 1e6)
 
 
@@ -159,16 +154,13 @@ def _some_seconds(us: int | None) -> float | None:
 
 
 def row_of(job: Job) -> StoredJob:
-    """Return the definition of a stored job. Raises InvalidJob for what cannot be stored."""
+    """Raises InvalidJob if the job cannot be stored."""
     assert job.task is not None
     return stored_job(job.id, job.task, job.schedule, job.definition, job_pause(job))
 
 
 def known_row(job: Job) -> StoredJob:
-    """Return the definition of a stored job, with its schedule in the stored words.
-
-    For a job that cannot run because of its row, return that row.
-    """
+    """In the stored words, or as it keeps the job from running."""
     if job.unfit is not None:
         return job.unfit.row
     row = row_of(job)
@@ -176,7 +168,6 @@ def known_row(job: Job) -> StoredJob:
 
 
 def job_pause(job: Job) -> JobPause:
-    """Return the columns of the job's row that say whether it is paused."""
     pause = job.paused_by
     if pause is None:
         return JobPause()
@@ -184,10 +175,7 @@ def job_pause(job: Job) -> JobPause:
 
 
 def new_row(job: Job) -> StoredJob:
-    """Return the row of a new job, and copy the job's arguments. Raises InvalidJob for what cannot be stored.
-
-    The job is called with what is stored, even if the caller changes what it gave.
-    """
+    """Copy the job's arguments too: it is called with what is stored. Raises InvalidJob."""
     row = row_of(job)
     if job.args or job.kwargs:
         job.args, job.kwargs = copied(job.args), copied(job.kwargs)
@@ -195,18 +183,18 @@ def new_row(job: Job) -> StoredJob:
 
 
 def check_pause(job: Job, reason: str | None) -> None:
-    """Raise InvalidJob if a stored job could not be stored with that reason of a pause."""
+    """Raise InvalidJob if that reason cannot be stored."""
     check_size(row_of(job)._replace(paused=reason))
 
 
 def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
-    """Return whether a job that continues from that tick stays on its grid. A tick of `run_now` is not on it."""
+    """A tick of `run_now` is not on the job's grid."""
     grid = job.planner
     return next_us is None or not isinstance(grid, Grid) or (next_us - due_us) % grid.interval == 0
 
 
 def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
-    """Return whether the job's state can hand this tick to the next scheduler."""
+    """Whether the state can leave this tick to the next scheduler."""
     if job.task is None:
         return False
     next_us = None if job.due_us is None else timeline.reported(job.due_us, steady=job.planner.steady)
@@ -214,9 +202,9 @@ def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
 
 
 def unmarked(job: Job) -> list[tuple[int, int]]:
-    """Return the job's ticks that are due, not owed, and not marked yet: their due instants and attempts.
+    """Due instants and attempts of ticks that are due, not owed and not marked.
 
-    Ticks that another node has requested are not among them: the request stands in the store until they are marked.
+    Other nodes' requests stay in the store instead.
     """
     waiting = [
         (run.due_us, run.attempt)
@@ -231,18 +219,15 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
 
 
 def requested(job: Job) -> set[int | None]:
-    """Return the ticks of the job that other nodes have requested, except ticks that stand for such a tick."""
     return {asked.due_us for asked in job.asked if asked.number is not None and not asked.is_along}
 
 
 def stored_pause(pause: Pause) -> StoredPause:
-    """Return the pause as a store keeps it."""
     return StoredPause(
         pause.scope, pause.reason, us_of(pause.since), None if pause.until is None else us_of(pause.until)
     )
 
 
 def pause_of(stored: StoredPause) -> Pause:
-    """Return the pause as users see it."""
     until = None if stored.until_us is None else instant_of(stored.until_us)
     return Pause(stored.scope, stored.reason, instant_of(stored.since_us), until)

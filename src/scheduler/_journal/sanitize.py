@@ -1,15 +1,13 @@
-"""Soundness: rows that come out of a store are made sound before the scheduler uses them. Pure.
+"""Make rows sound before the scheduler uses them. Pure.
 
-A row may have been written by hand, by another program, or by a store that is not of this package. Nonsense in it
-affects its own job, tick or pause, and no more of that than it must:
+A row may come from a hand or another program. Nonsense affects only its own job, tick or pause:
 
-    a job       parks: that is decided where its columns are read (definition.py)
-    a state     loses the wrong values; its counts begin again together, because they add up
+    a job       parks (definition.py)
+    a state     loses wrong values; its counts begin again together, because they add up
     a pause     holds, without an end that makes no sense
-    a tick      loses the wrong values; without a job, a due instant or an outcome it is left out
+    a tick      loses wrong values; without a job, a due instant or an outcome it is left out
 
-Instants lie within the calendar, a day from its ends, so that they can be shown and used in sums. Counts are far from
-where 64 bits end, so that they can grow.
+Instants lie a day within the calendar, for sums and texts. Counts are far from 64 bits, to grow.
 """
 
 from __future__ import annotations
@@ -48,17 +46,13 @@ Check = Callable[[Any], bool]
 
 
 class Wrong(NamedTuple):
-    """A value in a row that makes no sense, and what replaces it."""
-
     column: str
     value: object
     taken: str
 
 
 def sound_job(row: StoredJob) -> tuple[StoredJob | None, list[Wrong]]:
-    """Return the row with an id, a task and a schedule that are texts. None: the id is none. The rest is read
-    elsewhere.
-    """
+    """None: its id is no text."""
     if type(row.id) is not str:
         return None, [Wrong("id", row.id, "the row is left out")]
     if type(row.task) is str and type(row.schedule) is str:
@@ -67,7 +61,6 @@ def sound_job(row: StoredJob) -> tuple[StoredJob | None, list[Wrong]]:
 
 
 def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
-    """Return the state without values that make no sense."""
     if _is_sound_at_a_glance(row):
         return row, []
     sound, wrong = _mended(row, _STATE, StoredState(row.job_id, missed_is_exact=False))
@@ -84,7 +77,7 @@ def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
 
 
 def sound_pause(row: StoredPause) -> tuple[StoredPause | None, list[Wrong]]:
-    """Return the pause, without an end that makes no sense. None: its scope makes no sense."""
+    """None: its scope makes no sense."""
     if type(row.scope) is not str or not (row.scope == EVERYTHING or row.scope.startswith(TAG)):
         return None, [Wrong("scope", row.scope, f"neither {EVERYTHING!r} nor {TAG!r} and a tag: it is left out")]
     wrong: list[Wrong] = []
@@ -104,7 +97,7 @@ def sound_pause(row: StoredPause) -> tuple[StoredPause | None, list[Wrong]]:
 
 
 def sound_tick(row: StoredTick) -> tuple[StoredTick | None, list[Wrong]]:
-    """Return the record. None: its job, due instant or outcome makes no sense."""
+    """None: its job, due instant or outcome makes no sense."""
     for column, is_sound in _NAME_OF_TICK.items():
         value = getattr(row, column)
         if value is None or not is_sound(value):
@@ -118,7 +111,6 @@ def sound_tick(row: StoredTick) -> tuple[StoredTick | None, list[Wrong]]:
 
 
 def _mended(row: Row, checks: Mapping[str, Check], instead: Row) -> tuple[Row, list[Wrong]]:
-    """Return the row, with the values of `instead` where its own make no sense."""
     found = [name for (name, is_sound), value in zip(checks.items(), row, strict=True) if not is_sound(value)]
     if not found:
         return row, []
@@ -128,7 +120,7 @@ def _mended(row: Row, checks: Mapping[str, Check], instead: Row) -> tuple[Row, l
 
 
 def _is_sound_at_a_glance(row: StoredState) -> bool:
-    """Return whether the state is as nearly all are, in a fifth of the time. False: it must be checked."""
+    """False: check it, in five times the time."""
     for us in _INSTANTS_OF(row):
         if us is not None and (type(us) is not int or not EARLIEST_US <= us <= LATEST_US):
             return False
@@ -226,7 +218,7 @@ _STATE: Final[Mapping[str, Check]] = dict.fromkeys(StoredState._fields, _is_coun
 _COUNTS: Final = {
     name: StoredState._field_defaults[name] for name, check in _STATE.items() if check in {_is_count, _is_seconds}
 }
-"""Counts that add up, and begin again together."""
+"""They begin again together."""
 
 _NAME_OF_TICK: Final[Mapping[str, Check]] = {
     "job_id": _is_name,

@@ -1,5 +1,3 @@
-"""Sealed batches: sent as they are, or in parts."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,24 +13,21 @@ T = TypeVar("T")
 
 _DICTS: Final = ("jobs", "paused", "finished", "states", "released", "planned", "added", "begun")
 _LISTS: Final = ("ended", "missed", "marks", "placed", "lost", "requests", "done")
-"""The parts of a batch about jobs: dicts by their ids, and lists of records with a `job_id`."""
+"""Dicts by job id, and lists of records with a `job_id`."""
 
 _STANDINGS: Final = frozenset({"states", "ended", "missed", "marks"})
 
 Flushed = Callable[[Exception | None], object]
-"""A callback that gets None when everything is durable, or the error by which a part is lost."""
+"""Gets None when all is durable, or the error that lost a part."""
 
 
 @define
 class Sealed:
-    """A batch that has been sent, or will be."""
-
     batch: Batch
     runs: list[Attempt]
-    """Runs that wait for their marks in this batch."""
     flushed: list[Flushed]
     together: Collection[str] = Factory(tuple)
-    """Jobs that would be wrong if only the rest of the batch were durable."""
+    """Jobs that need one commit."""
 
     def job_ids(self) -> list[str]:
         batch = self.batch
@@ -40,17 +35,14 @@ class Sealed:
         return list(dict.fromkeys([*of_dicts, *(each.job_id for name in _LISTS for each in getattr(batch, name))]))
 
     def by_job(self) -> list[Sealed]:
-        """Return a batch for the pauses and one for each job. A caller that waits for this one waits for the last."""
+        """Return a batch for the pauses and one per job. Callers wait for the last."""
         parts = self._parts([[job_id] for job_id in self.job_ids()])
         if self.batch.pauses:
             parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
         return self._told_last(parts)
 
     def pieces(self, most: int) -> list[Sealed]:
-        """Return one batch of all requests and everything that belongs together, and batches of the other ticks.
-
-        Each of these has the ticks of at most `most` jobs.
-        """
+        """One batch of requests and what belongs together; others of `most` jobs each."""
         batch = self.batch
         asked = chain(batch.jobs, batch.paused, batch.finished, batch.added, batch.begun)
         requested = (*(each.job_id for each in batch.requests), *(each.job_id for each in batch.done))
@@ -65,10 +57,7 @@ class Sealed:
         return self._told_last(parts)
 
     def apart(self, job_ids: Collection[str]) -> tuple[Sealed | None, Sealed | None]:
-        """Divide the batch into a part about these jobs and the rest. No caller waits for either part.
-
-        Jobs that belong together stay together.
-        """
+        """Jobs that belong together stay together. No caller waits for either part."""
         chosen = set(job_ids)
         if not chosen.isdisjoint(self.together):
             chosen.update(self.together)
@@ -81,7 +70,7 @@ class Sealed:
         return first if ours else None, rest if others or rest.batch.pauses else None
 
     def extend(self, later: Sealed) -> bool:
-        """Add a later batch, for one commit of both. False: it must come after this one."""
+        """False: the batch must come after this one."""
         ours, theirs = self.batch, later.batch
         ended, marked = ({(tick.job_id, tick.due_us) for tick in ticks} for ticks in (theirs.ended, ours.marks))
         rows = any(getattr(theirs, name) for name in (*_DICTS, *_LISTS) if name not in _STANDINGS)
@@ -95,7 +84,7 @@ class Sealed:
         return True
 
     def _parts(self, groups: Sequence[Sequence[str]]) -> list[Sealed]:
-        """Return a batch for each group of jobs, in one walk: there may be thousands of records."""
+        """In one walk: there may be thousands of records."""
         batch = self.batch
         parts = [Sealed(Batch(is_news=batch.is_news), [], []) for _ in groups]
         by_id = {job_id: part for part, ids in zip(parts, groups, strict=True) for job_id in ids}
