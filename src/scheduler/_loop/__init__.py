@@ -1,9 +1,4 @@
-"""The loop: what is due now, and on whose thread. Turns of the queue, the clock, the stall watch.
-
-A turn takes plain jobs the short way and all others the long way. That is one decision, and so one file. It knows no
-store and no handle. Other threads hand work over with `Loop.call`. LongWork is for work on many jobs, SlicedChanges for
-changes of many.
-"""
+"""What is due now, and on whose thread. Knows no store and no handle."""
 
 from .core import Core
 from .long_work import LongWork

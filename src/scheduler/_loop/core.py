@@ -1,5 +1,3 @@
-"""The core: the parts that run jobs, put together. Verbs and memory get it as a whole."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,8 +18,6 @@ from .turn import Turn
 
 @frozen(eq=False)
 class Core:
-    """The parts of one scheduler up to its loop, from the ground up. They never change."""
-
     clock: Clock
     monotonic: Callable[[], float]
     pool: TaskPool

@@ -1,8 +1,7 @@
-"""Long work: the loop's work on many jobs, in pieces of some milliseconds, so that due ticks come between.
+"""Work on many jobs in pieces of some milliseconds, with due ticks between.
 
-A run that begins needs the loop several times: for its timer, its mark, and the store's answer from another thread. If
-long work gave way for one turn only, a piece of it would come before each of these. Other threads would starve for the
-interpreter's lock. So it sleeps after each piece, as long as the piece took.
+A run that begins needs the loop several times. If work gave way for one turn only, a piece would come before each, and
+other threads would lack the interpreter's lock. So it sleeps as long as the piece took.
 """
 
 from __future__ import annotations
@@ -17,16 +16,14 @@ LONGEST: Final = 0.005
 """Seconds of a piece."""
 
 MOST: Final = 100
-"""Jobs of a piece, for a manual clock, which stands still."""
+"""Jobs of a piece, for a manual clock."""
 
 LONGEST_SLEEP: Final = 4 * LONGEST
-"""Seconds between two pieces. A piece that took longer did not have the processor, and other tasks did not need the
-loop.
-"""
+"""Seconds. A longer piece was waiting for the processor."""
 
 
 class LongWork:
-    """Work that begins now. Ask `is_long` before each job, and if so `give_way`."""
+    """Ask `is_long` before each job, and if so `give_way`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -34,16 +31,15 @@ class LongWork:
         self._count = 0
 
     def is_long(self) -> bool:
-        """Whether other tasks should have their turn before the next job."""
         self._count += 1
         return self._count > MOST or self._clock.monotonic() - self._began >= LONGEST
 
     def rest(self) -> float:
-        """Seconds for which the others come first: as long as this piece took. Of a clock that stands still: 0.0."""
+        """Seconds: as this piece took."""
         return min(self._clock.monotonic() - self._began, LONGEST_SLEEP)
 
     async def give_way(self, *, hurries: bool = False) -> None:
-        """Give other tasks their turn. `hurries`: one turn only, for the next job is late already."""
+        """`hurries`: one turn only, because the next job is late already."""
         rest = self.rest()
         if hurries or rest <= 0:
             await checkpoint()

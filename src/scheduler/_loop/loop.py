@@ -1,11 +1,8 @@
-"""The loop: on whose thread things happen, and by which clock.
+"""On whose thread things happen, and by which clock.
 
-Everything that starts, ends or plans happens on the event loop's thread, in callbacks of the timer queue, so there are
-no locks. Other threads hand work over (`call`). A turn is
+Jobs start, end and are planned on the event loop's thread, in callbacks of the timer queue: no locks. A turn:
 
-    look at the clock -> fire what is due -> let the new runs begin
-
-and turn.py fires what is due.
+    look at the clock -> fire what is due (turn.py) -> let the new runs begin
 """
 
 from __future__ import annotations
@@ -27,8 +24,6 @@ logger = getLogger(__name__)
 
 
 class Loop:
-    """The thread and the clock of one scheduler."""
-
     def __init__(
         self,
         *,
@@ -51,7 +46,6 @@ class Loop:
         self._thread: int | None = None
 
     def begin(self) -> None:
-        """Follow the clock from now on: the loop is about to run, in this thread."""
         self.adopt_thread()
         self.look_at_clock(self.monotonic())
 
@@ -60,11 +54,11 @@ class Loop:
 
     @property
     def is_here(self) -> bool:
-        """Whether `call` calls at once: on the loop's thread, and before the loop has one."""
+        """On the loop's thread, or before it has one."""
         return self._thread is None or self._thread == get_ident()
 
     def call(self, func: Callable[..., object], *args: object) -> None:
-        """Call the function on the loop: at once on its thread or if it does not run, else soon."""
+        """Now, if it is here or has stopped, else soon."""
         if not self.is_here:
             with suppress(LifecycleError):  # the loop has stopped: call it here
                 self.queue.push(AT_ONCE, func, *args)
@@ -72,12 +66,12 @@ class Loop:
         func(*args)
 
     def call_soon(self, func: Callable[..., object], *args: object) -> None:
-        """Call the function on the loop, in its next turn; any thread. Not called after the end of the loop."""
+        """In the loop's next turn, never after its end. Any thread."""
         with suppress(LifecycleError):
             self.queue.push(AT_ONCE, func, *args)
 
     def look_at_clock(self, now: float) -> None:
-        """Notice a step of the wall clock, or a suspend, and replan calendar jobs. `now`: monotonic seconds."""
+        """Replan after a step or a suspend. `now`: monotonic seconds."""
         jumped = self.timeline.look(now)
         if not jumped:
             return

@@ -1,4 +1,4 @@
-"""Notices from another thread that the event loop does not move, and in whose code it is stuck."""
+"""Notice that the event loop is stuck, and in whose code."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ LOOKS_PER_PERIOD: Final = 4
 
 
 class StallWatch:
-    """Checks several times in `seconds` whether the loop has moved: it has answered, or other work has had its turn.
+    """Checks several times in `seconds` whether the loop has answered, or other work had its turn.
 
-    It counts looks, not seconds: while a process is stopped, its watching thread is stopped too. `report` is called in
-    that thread, once per stall. Real time: not for simulated clocks.
+    It counts looks: a stopped process stops this thread too, which calls `report` once per stall. Real time only.
     """
 
     def __init__(self, pool: TaskPool, seconds: float, report: Callable[[LoopBlocked], None]) -> None:
@@ -51,7 +50,7 @@ class StallWatch:
                 self._tell(seen[0])
 
     def _look(self) -> tuple[Work | None, int, int] | None:
-        """Return what the loop shows, the same twice only if it is stuck. None: it sleeps, and must not be woken."""
+        """Equal answers: the loop is stuck. None: it sleeps, and must not be woken."""
         if self._pulse.is_asleep():
             return None
         seen = self._workers.current, self._workers.steps, self._pulse.beats
@@ -67,7 +66,7 @@ class StallWatch:
         self._report(LoopBlocked(job_id, self._seconds, stack))
 
     def _culprit(self, work: Work | None) -> str | None:
-        """Return the job of the work that a worker has begun, or else of the present task or callback."""
+        """Of a worker's work, or else the present task or callback."""
         if work is not None:
             return getattr(getattr(work, "job", None), "id", None)
         context = self._pulse.context()

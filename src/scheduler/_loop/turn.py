@@ -1,9 +1,8 @@
-"""One turn of the timer queue: everything that is due at a moment, in one batch.
+"""One turn of the timer queue: everything due at a moment, in one batch.
 
-Nearly all due jobs are plain: on a grid or with one start, and nothing special at this moment. Such a tick is a run and
-the next slot. It is written out here for many jobs at a time: their runs share a bundle, and one lock arms their next
-starts. All else goes the long way, by `tick` or the alarm's own `fire`. The starts collected so far are armed first, so
-no code finds a job without its next start.
+Nearly all jobs are plain: on a grid or with one start, and nothing special now. For speed their ticks are written out
+here: runs share a bundle, and one lock arms next starts. Others go the long way, after those starts are armed: no code
+finds a job without its next start.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class Turn:
         self._batch: list[Alarm] = []
 
     def fire(self, batch: list[Alarm], now: float) -> None:
-        """Look at the clock, fire what is due, then let the new runs begin."""
         self._now, self._batch = now, batch
         self._loop.look_at_clock(now)
         runs = self._runs
@@ -67,7 +65,7 @@ class Turn:
             runs.release()
 
     def is_firing(self, job: Job) -> bool:
-        """Whether the job is due in the present turn: it has left the heap, perhaps without a next start."""
+        """Such a job has left the heap, perhaps without a next start."""
         return job in self._batch
 
     def _fire_all(self, batch: list[Alarm], now: float) -> None:
@@ -117,7 +115,7 @@ class Turn:
             bundle.left.append(run)
 
     def _go_the_long_way(self, alarm: Alarm) -> None:
-        """Fire the alarm. That may change everything, including which jobs are plain."""
+        """Other jobs may not be plain after it."""
         self._arm_all()
         try:
             alarm.fire()
@@ -125,12 +123,12 @@ class Turn:
             logger.exception("a timer of the scheduler failed: %r", alarm)
 
     def _bundle_from(self, due: float) -> RunBundle | None:
-        """Return the bundle for plain runs now, the next of which is due at `due`. None: they go the long way."""
+        """None: they go the long way."""
         runs = self._runs
         return None if runs.is_on_demand or runs.is_stopping else runs.bundle_from(due)
 
     def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> int:
-        """Return the newest slot that has passed. Those before it are missed."""
+        """Count the earlier slots as missed."""
         timeline, interval = self._timeline, grid.interval
         offset, shift = timeline.steady_offset, timeline.shift_us
         missed = (int((now + offset) * 1e6) - due_us) // interval
@@ -142,7 +140,6 @@ class Turn:
         return newest
 
     def _arm_all(self) -> None:
-        """Put the next starts of plain jobs into the heap, before other code runs."""
         if self._to_arm:
             self._queue.arm_all(self._to_arm, self._arm_at)
             self._to_arm.clear()
@@ -151,7 +148,7 @@ class Turn:
     # -- the long way of one tick ----------------------------------------------------------------------------------
 
     def tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
-        """Plan the start after the due one, then start the due one."""
+        """Plan the next start, then start the due one."""
         due, due_us, planner = job.due, job.due_us, job.planner
         if due_us is None or job.is_paused or self._runs.is_on_demand or self._runs.is_stopping:
             return
@@ -194,16 +191,14 @@ class Turn:
         self._starts.after_end(job)
 
     def _drop_what_waits(self, job: Job, next_us: int | None = None) -> None:
-        """Drop the waiting ticks of a stored job when a later tick is missed: the oldest go first.
-
-        A job's due ticks without a record must be its newest (tests/scheduler/runs/failures/test_late_and_waiting.py).
-        `next_us`: the tick that starts next.
+        """A stored job's due ticks without a record must be its newest
+        (tests/scheduler/runs/failures/test_late_and_waiting.py).
         """
         if job.task is not None:
             drop_waiting(self._missed, job, next_us)
 
     def _is_early(self, job: Job, due_us: int) -> bool:
-        """Plan a calendar start again that the clock has not reached, because it was set back or runs slow."""
+        """Replan it: the clock was set back, or runs slow."""
         ahead = due_us - self._timeline.us(self._now, steady=False)
         if ahead <= NEVER_EARLY:
             return False
@@ -211,7 +206,7 @@ class Turn:
         return True
 
     def _make_up(self, job: Job, due_us: int) -> None:
-        """Run what the job's policy says of several starts that have passed, and report the others."""
+        """Its policy decides which passed starts run."""
         planner = job.planner
         now_us = self._timeline.us(self._now, steady=planner.steady)
         gap = planner.gap(due_us, now_us, job.policy)
@@ -229,7 +224,6 @@ class Turn:
             self._starts.retire_if_done(job)
 
     def _regular_start_comes(self, job: Job) -> None:
-        """Forgive a passed floor, start owed ticks first, and cancel a retry that this start replaces."""
         if job.floor is not None:
             self._starts.floors.forgive(job)
         if job.owed is not None:
