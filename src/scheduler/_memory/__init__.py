@@ -1,8 +1,4 @@
-"""How jobs become durable.
-
-Memory opens a store, reads it and closes it. Polling sees what others change. A Membership knows whether others have
-the store too: NoFleet is that of a store that is not shared. The package sees everything below; nothing below sees it.
-"""
+"""How jobs become durable: open, poll and close a store."""
 
 from .history import Record, record_of
 from .membership import Membership, Nobody, NoFleet, Others

@@ -1,5 +1,3 @@
-"""Records: history as people read it."""
-
 from __future__ import annotations
 
 import json
@@ -16,12 +14,11 @@ from ..stores import AT_LEAST, RUNNING, StoredTick
 class Record:
     """The record of a tick. Each tick has one. Instants are aware, in UTC; `lateness` is in seconds.
 
-    `outcome`: None while the tick runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
-    ticks: `count` successive ones, from `due` to `last_due`. If `is_exact` is False, there are at least that many.
+    `outcome`: None while the tick runs. `attempt`: the last one; 0: it never ran. `reason` and `count` are for missed
+    ticks: `count` successive ones from `due` to `last_due`, or more unless `is_exact`.
 
-    `owed`: the tick will be tried again. A death or a stop has cut it off, and its delivery is at least once. `result`:
-    the last result of the run, as JSON gives it back. It is None if there is none, or if it has more than 2,048
-    characters of JSON. `error`: why a run failed, or which pause has left out missed ticks.
+    `owed`: a death or a stop cut it off, and it will be tried again (at least once). `result`: the last result as JSON
+    gives it back; None also beyond 2,048 characters. `error`: why a run failed, or which pause left out ticks.
     """
 
     job_id: str
@@ -42,7 +39,7 @@ class Record:
 
 
 def record_of(tick: StoredTick) -> Record:
-    """Return the record for people from a store's row. Raises ValueError if the row makes no sense."""
+    """Raises ValueError if the row makes no sense."""
     is_least, error = False, tick.error
     if tick.outcome == Outcome.MISSED.value and error is not None and error.startswith(AT_LEAST):
         is_least, error = True, error.removeprefix(AT_LEAST).removeprefix(": ") or None

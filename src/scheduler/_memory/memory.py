@@ -1,9 +1,8 @@
-"""A scheduler's memory: opens its store, reads it, and closes it at the end.
+"""Open a store, read it, and close it at the end.
 
     open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> polling ... -> close
 
-reconciler.py makes jobs of rows, commits.py writes, and polling.py sees what others change. With a store that waits
-(`is_immediate` is false) every call of it happens in a thread.
+Unless the store `is_immediate`, all calls of it are in a thread.
 """
 
 from __future__ import annotations
@@ -49,24 +48,19 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 
 _Joined = tuple[Opened, list[StoredPause], list[StoredTick], list[StoredTick]]
-"""The store, its pauses, and ticks of ours: cut off, and owed."""
 
 RETRY: Final = Backoff(0.1, 1.0)
-"""How long after a failure a starting node asks a shared store again."""
 
 LAST_WORDS: Final = 5.0
-"""Seconds that a store has at the end of the scheduler to take the last notes."""
+"""Seconds for the last notes."""
 
 
 SLICE: Final = 100
-"""Jobs that are read before other work on the event loop has its turn."""
 
 BETWEEN_LAST_WORDS: Final = 0.25
 
 
 class Memory:
-    """One scheduler's dealings with its store."""
-
     def __init__(
         self,
         store: Store,
@@ -92,16 +86,14 @@ class Memory:
         self._registry = registry
         self.row_reader = rows.row_reader
         self._flushes: dict[Flushed, None] = {}
-        """Calls of `flush` that wait."""
         self._is_called = Lock()
-        """Held by a thread that is in the store, for `open` and `load`."""
+        """Held while `open` or `load` is in the store."""
         self._is_given_up = False
 
     async def load(self, first_loaded: anyio.Event, group: TaskGroup) -> None:
-        """Open the store and make jobs of its rows. `first_loaded` is set when the jobs that start soonest are there.
+        """Make jobs of the store's rows. `first_loaded` is set when the soonest are there.
 
-        Later work runs in `group`. Raises StoreError, and DuplicateJob for a job that was added already and stands in
-        the store too.
+        Raises StoreError, and DuplicateJob for a stored job that was added already.
         """
         opened, pauses, cut_off, were_owed = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
         self._journal.open(opened.epoch)
@@ -133,10 +125,7 @@ class Memory:
         self._begin(group)
 
     async def _join(self) -> _Joined:
-        """Open the store, take our part of it, and read everything that is read before its jobs.
-
-        If others took our part meanwhile, it raises, and is called again.
-        """
+        """Raises StoreTakenOver if others took our part meanwhile, and is called again."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self.membership.hint))
         await self.membership.join()
@@ -152,11 +141,7 @@ class Memory:
         return await self._patiently(partial(self._ask, call), StoreUnavailable)
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]], *troubles: type[StoreError]) -> T:
-        """Ask until there is an answer, if nodes share the store, or until a stop.
-
-        A starting node waits for the store as running ones do. A store that is not shared is asked once, and so is any
-        store by `run_once`.
-        """
+        """Ask a shared store until it answers or we stop. Another store is asked once, as is any by `run_once`."""
         runs, failures, known = self._core.runs, 0, ""
         while True:
             try:
@@ -171,23 +156,19 @@ class Memory:
                 await self._core.clock.sleep(RETRY.after(failures))
 
     def _begin(self, group: TaskGroup) -> None:
-        """Exchange changes with others from now on: the store has been read."""
         self._registry.begin_parts(self.polling.poll)
         self.polling.begin()
         self.membership.begin(group)
         self._units.begin()
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
-        """Read some more rows. Once the loop runs, only the writer calls the store, which takes one call at a time.
-
-        Rows with connections of their own are an exception.
-        """
+        """Once the loop runs, the writer calls the store, unless rows have their own connections."""
         if self.store.is_immediate or not is_running.is_set() or self.membership.reads_beside:
             return await self._read(lambda: next(rows, None))
         return await in_turn(self._writer, lambda: next(rows, None))
 
     async def flush(self) -> None:
-        """Return when everything that was asked for until now is durable. Raises StoreError if some of it is lost."""
+        """Return when all present changes are durable. Raises StoreError if some are lost."""
         done = anyio.Event()
         lost: list[Exception] = []
 
@@ -210,7 +191,7 @@ class Memory:
             raise StoreError(msg) from lost[0]
 
     async def history(self, job_ids: Iterable[str | None], limit: int, before_us: int | None) -> list[StoredTick]:
-        """Return records of ticks of these jobs, latest first. None: of all."""
+        """Latest first. None: all jobs."""
         found: list[StoredTick] = []
         for job_id in job_ids:
             read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
@@ -222,15 +203,13 @@ class Memory:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)
 
     def queue_statistics(self) -> DispatchStatistics | None:
-        """Return the statistics of the queue. None: there is none."""
         return self.membership.queue_statistics()
 
     def end(self) -> None:
-        """Take up nothing more: runs have ended, and the last commit is next."""
         self.membership.end()
 
     async def close(self) -> None:
-        """Commit the last notes, and close the store. Gives up after LAST_WORDS."""
+        """Commit the last notes. Gives up after LAST_WORDS."""
         self.polling.end()
         lost: Exception | None = StoreUnavailable(
             f"{self.store!r} does not answer: {self._journal.unsaved} changes are lost"
@@ -245,7 +224,6 @@ class Memory:
             flushed(lost)
 
     def _end(self) -> Exception | None:
-        """Commit the last notes, once the call that is under way has ended."""
         if not self._is_called.acquire(timeout=LAST_WORDS):
             self._is_given_up = True
             return StoreUnavailable(f"{self.store!r} does not answer")
@@ -255,10 +233,7 @@ class Memory:
             self._is_called.release()
 
     def _say_last_words(self) -> Exception | None:
-        """Commit the rest, and close the store. Return the error, or None.
-
-        In a thread of its own, or on the loop if the store is immediate.
-        """
+        """In a thread, or on the loop if the store is immediate."""
         self.polling.close()
         if not self._writer.close(LAST_WORDS, self.store.close):
             return StoreUnavailable(f"{self.store!r} does not answer")
@@ -274,7 +249,6 @@ class Memory:
         return None
 
     def _commit_last(self, sealed: Sealed) -> list[Receipt]:
-        """Commit the last batch as a whole, or else the parts of it that can be stored."""
         try:
             return [self._insist(sealed.batch)]
         except Exception as exc:
@@ -287,7 +261,7 @@ class Memory:
             return [receipt for part in parts for receipt in self._commit_last(part)]
 
     def _insist(self, batch: Batch) -> Receipt:
-        """Commit, and try for some seconds: the next scheduler takes a run without an end for a crash."""
+        """The next scheduler takes a run without an end for a crash."""
         for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
             try:
                 return self.store.commit(batch)
@@ -301,7 +275,7 @@ class Memory:
         return await run_sync(self._alone, call, abandon_on_cancel=True)
 
     def _alone(self, call: Callable[[], T]) -> T:
-        """Call the store, one call at a time. A call for which no task waits any more closes the store at its end."""
+        """One call at a time. A call that no task waits for closes the store."""
         with self._is_called:
             try:
                 return call()

@@ -1,14 +1,10 @@
-"""Polling: the store is asked for changes by others, when it hints at them and every second or so.
+"""Ask the store for others' changes, when it hints at them and every second or so.
 
-A node that shares the store renews its lease about as often, and learns from it whether there is news. So it polls when
-there is, while the store is in trouble, and once in a long while.
+A node that shares the store learns of news with its lease. It polls then, while the store is in trouble, and once in a
+long while.
 
-Jobs follow their changed rows some at a time. Notes about a row here meanwhile win over earlier changes by others: see
-`Journal.unfollowed`.
-
-A shared store is asked next to its commits, because for a far node a page of changes takes longer than a commit. Rows
-that were written here while a page was on its way are newer than the page, or older. So they are read again, in the
-line of the commits.
+Jobs follow rows some at a time. Later notes here win: see `Journal.unfollowed`. A shared store is asked next to its
+commits, because a page may take longer. Rows written here meanwhile are read again, in line with the commits.
 """
 
 from __future__ import annotations
@@ -44,20 +40,17 @@ from .rereading import Rereading
 logger = getLogger(__name__)
 
 TOLD: Final = 1.0
-"""Seconds within which the lease tells of news. A poll interval below this polls."""
+"""Seconds: the lease tells of news this often. A shorter interval polls."""
 
 LONG: Final = 300.0
-"""Seconds between polls of a node that is told of news."""
+"""Seconds between a told node's polls."""
 
 AGAIN: Final = 1.0
-"""Seconds before rows are read again after a failure."""
+"""Seconds after a failure."""
 
 
 class Polling:
-    """The polling of one store, every `every` seconds. On the loop, except for `hint`.
-
-    `others`: the other schedulers that have the store.
-    """
+    """`every`: seconds. On the loop, except `hint`."""
 
     def __init__(
         self,
@@ -79,42 +72,35 @@ class Polling:
         self._every = every
         self._others = others
         self._left: list[StoredRequest] = []
-        """Requests for jobs of others, of the pages that were read."""
         self._rereading = Rereading(store, others.asker, core, follow=self._take_up, failed=commits.failed)
         self._noting = ExitStack()
         self._reading_again = 0
-        """How many rereads of rows go on."""
         self._states: dict[str, StoredState] = {}
-        """States of jobs that have not followed their rows yet."""
         self._has_begun = False
         self._is_over = False
         self._is_asking = False
         self._is_more = False
-        """Whether the last answer was one page of several."""
         self._asked_at = -inf
         self._answered_at = -inf
-        """When the poll began whose answer came last."""
 
     def begin(self) -> None:
-        """Ask from now on: the store has been read."""
         self._has_begun = True
         self._look()
 
     def end(self) -> None:
-        """Ask no more."""
         self._is_over = True
         self._rereading.end()
 
     def close(self) -> None:
-        """Stop asking. Any thread."""
+        """Any thread."""
         self._others.close()
 
     def hint(self) -> None:
-        """Ask soon: the store has changed. Any thread."""
+        """Ask soon. Any thread."""
         self._core.loop.call_soon(self.poll)
 
     def poll(self) -> None:
-        """Ask now, unless an answer is on its way."""
+        """Not while an answer is on its way."""
         if self._has_begun and not self._is_asking and not self._is_over and not self._is_following_some:
             self._is_asking = True
             self._others.before_poll()
@@ -124,11 +110,11 @@ class Polling:
 
     @property
     def _is_following_some(self) -> bool:
-        """Whether jobs still follow rows of a page: the next page is asked for after them."""
+        """The next page must wait."""
         return self._is_more and bool(self._journal.unfollowed)
 
     def _look(self) -> None:
-        """Poll now and then, and check whether the store still answers."""
+        """Check also that the store answers."""
         if self._is_over or self._store.is_immediate:
             return
         now = self._core.monotonic()
@@ -141,7 +127,6 @@ class Polling:
             self._core.queue.push(now + self._every, self._look)
 
     def _is_told(self, now: float) -> bool:
-        """Return whether we are told of news as often as `every` says."""
         is_told = self._others.tell_of_news and self._every >= TOLD
         return is_told and self._commits.trouble is None and now - self._asked_at < LONG
 
@@ -171,7 +156,7 @@ class Polling:
         self._carry_out(changes.requests)
 
     def _without_what_we_wrote(self, changes: Changes, noted: LocalWrites) -> Changes:
-        """Leave out rows that were on their way to the store, or noted here, during the poll; read them again."""
+        """Read rows again that were written here during the poll."""
         jobs, scopes = noted.ids.intersection(changes.jobs), noted.scopes.intersection(changes.pauses)
         if jobs:
             self._read_again(jobs)
@@ -214,7 +199,6 @@ class Polling:
             self._have_followed()
 
     def _have_followed(self) -> None:
-        """Ask for the next page, or note that all rows have been followed. Wait while some have not."""
         if self._journal.unfollowed or self._reading_again:
             return
         if self._is_more:
@@ -223,7 +207,6 @@ class Polling:
             self._reconciler.has_followed(self._answered_at)
 
     def _take_up(self, changes: Changes) -> None:
-        """Let pauses and jobs follow their changed rows, jobs some at a time."""
         self._states |= changes.states
         for scope, pause in changes.pauses.items():
             self._reconciler.pause_scope(scope, None if pause is None else self._row_reader.pause(pause))
@@ -236,7 +219,7 @@ class Polling:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)
 
     def _carry_out(self, asked: Collection[StoredRequest]) -> None:
-        """Carry out requests of other nodes for our jobs, after these have followed their rows."""
+        """Jobs follow their rows first."""
         unfollowed = self._journal.unfollowed
         for each in asked:
             if each.job_id in unfollowed:
@@ -250,7 +233,6 @@ class Polling:
         self._others.leave(left)
 
     def _rows_to_follow(self) -> Iterator[tuple[str, StoredJob | None]]:
-        """Yield the changed rows one after another, with rows that come meanwhile."""
         unfollowed = self._journal.unfollowed
         while unfollowed:
             id = next(iter(unfollowed))
@@ -258,7 +240,7 @@ class Polling:
         self._have_followed()
 
     def _follow(self, changed: tuple[str, StoredJob | None]) -> None:
-        """Let a job follow its changed row. If that raises, the next one is still followed."""
+        """An error must not stop the next row."""
         id, row = changed
         state = self._states.pop(id, None)
         try:

@@ -1,7 +1,7 @@
-"""Rereading: a store has forgotten changes, and all jobs and pauses follow its rows again.
+"""Read all rows again: the store has forgotten changes.
 
-Its server was replaced by a standby that missed the last changes, and the log of changes has forgotten them, too. The
-writer reads rows in lists, between commits. Rows that are put or removed here meanwhile are known better. On the loop.
+A standby that missed the last ones replaced its server. The writer reads between commits. Rows changed here meanwhile
+win. On the loop.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ logger = getLogger(__name__)
 
 
 AGAIN: Final = 1.0
-"""Seconds before rows are read from their beginning after a failure."""
+"""Seconds after a failure."""
 
 
 class Rereading:
-    """The rereading of one store. `follow`: lets jobs and pauses follow rows. `failed`: gets the error."""
-
     def __init__(
         self,
         store: Store,
@@ -46,11 +44,10 @@ class Rereading:
         self._follow = follow
         self._failed = failed
         self._gone: set[str] = set()
-        """Jobs without a row so far."""
+        """Without a row so far."""
         self._going_on: ExitStack | None = None
 
     def begin(self) -> None:
-        """Read all rows, unless that goes on already."""
         if self._going_on is not None:
             return
         logger.warning("the store has forgotten changes that were made in it: all of its rows are read again")
@@ -60,7 +57,6 @@ class Rereading:
         self._read_on(self._store.load(), noted)
 
     def end(self) -> None:
-        """Read no more."""
         if self._going_on is not None:
             self._going_on.close()
             self._going_on = None
@@ -84,7 +80,7 @@ class Rereading:
         self._read_on(rows, noted)
 
     def _pauses_read(self, pauses: list[StoredPause] | None, error: Exception | None) -> None:
-        """Let pauses follow as well, because later changes of them are told."""
+        """Only later changes of pauses are told."""
         if self._going_on is None or self._has_failed(error):
             return
         self._follow(Changes(pauses=pauses_to_follow(self._core, pauses or ())))
