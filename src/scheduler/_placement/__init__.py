@@ -1,8 +1,4 @@
-"""Placement: which of the present nodes may have a job? Pure: nodes that know the same give the same answer.
-
-It offers the texts of labels and of parts of jobs (`read_part`), the choice of nodes (`chosen`), and which of these has
-which part (`assigned`). It knows no jobs, no stores, and not how nodes come and go. Any thread.
-"""
+"""Which nodes may have a job. Pure: nodes that know the same answer the same. Any thread."""
 
 from __future__ import annotations
 

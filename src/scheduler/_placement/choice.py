@@ -1,7 +1,7 @@
-"""The choice of nodes. Nodes that know the same nodes choose the same, without a message.
+"""Nodes that know the same nodes choose the same, without a message.
 
-Each node draws a number for each key, and the highest are chosen. So nodes have like shares, and when a node goes, only
-its jobs are chosen again. The draw uses the name of a node, which a restart need not change.
+Each draws a number for each key, and the highest win: shares are like, and when a node goes, only its jobs move. A node
+draws by its name, which survives a restart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Protocol, TypeVar
 
 
 class Candidate(Protocol):
-    """A present node, as a choice sees it. `epoch`: of its incarnation, which no other has."""
-
     @property
     def name(self) -> str: ...
     @property
@@ -26,9 +24,9 @@ C = TypeVar("C", bound=Candidate)
 
 
 def chosen(key: str, agents: Iterable[C], count: int | None, apart: str) -> tuple[C, ...]:
-    """Choose `count` of these nodes for that key, the highest draw first. None: all of them.
+    """The highest draw first. `count` None: all.
 
-    `apart`: the label in which they differ as far as there is a choice.
+    `apart`: the label in which they differ if possible.
     """
     ranked = sorted(agents, key=lambda agent: (_draw(key, agent), agent.epoch), reverse=True)
     return tuple(ranked) if count is None else tuple(_spread(ranked, apart)[:count])
@@ -39,7 +37,7 @@ def _draw(key: str, agent: Candidate) -> bytes:
 
 
 def _spread(ranked: list[C], label: str) -> list[C]:
-    """Put the first node of each value of the label before the second of any, and so on.
+    """The first node of each value of the label, then the second of each.
 
     A node without the label is its own value.
     """
@@ -53,11 +51,9 @@ def _spread(ranked: list[C], label: str) -> list[C]:
 
 
 def assigned(owners: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the epoch of each part's rightful owner. 0: none, because there are more parts than chosen nodes.
+    """Return the epoch of each part's rightful owner. 0: there are too few nodes.
 
-    `owners`: the present owner of each part; 0: none. `chosen`: the nodes that should have one part each. A chosen node
-    that has a part keeps it; otherwise a death would move the parts of all others. The other parts go to chosen nodes
-    without a part, in their order.
+    A chosen node keeps its part: a death moves no other's. The rest goes, in order, to chosen nodes without one.
     """
     kept: dict[int, int] = {}
     for part, owner in enumerate(owners):

@@ -1,5 +1,3 @@
-"""Labels of nodes: where each stands, as its operator says, and which labels a job asks for."""
-
 from __future__ import annotations
 
 import re
@@ -13,10 +11,7 @@ _LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
 
 @lru_cache(maxsize=1_024)
 def labels_of(text: str) -> Mapping[str, str]:
-    """Read the labels that a text asks for: "region=eu", or "region=eu,zone=a".
-
-    Raises ValueError, which names the part that is no label.
-    """
+    """Read "region=eu,zone=a". Raises ValueError, which names the wrong label."""
     found: dict[str, str] = {}
     for part in map(str.strip, text.split(",")):
         if not _LABEL.fullmatch(part):
@@ -30,12 +25,11 @@ def labels_of(text: str) -> Mapping[str, str]:
 
 
 def is_label(name: str) -> bool:
-    """Return whether a label may have that name."""
     return _LABEL.fullmatch(f"{name}=any") is not None
 
 
 def has_labels(labels: Mapping[str, str], where: str) -> bool:
-    """Return whether the labels that a text asks for are among these. False for a text that is no labels."""
+    """Return whether `labels` include `where`. False for nonsense."""
     try:
         return labels_of(where).items() <= labels.items()
     except ValueError:
@@ -43,7 +37,7 @@ def has_labels(labels: Mapping[str, str], where: str) -> bool:
 
 
 def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the labels of a node. Raises ValueError for labels that no job could ask for."""
+    """Raises ValueError for labels that no job could ask for."""
     for name, value in () if labels is None else labels.items():
         parts: tuple[Any, ...] = (name, value)
         if not all(isinstance(part, str) for part in parts) or not _LABEL.fullmatch(f"{name}={value}"):

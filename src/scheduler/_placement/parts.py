@@ -1,10 +1,10 @@
-"""Parts: a job that several nodes run is divided into jobs of one node each. A text says which node may have a part.
+"""A job that several nodes run has a part for each. A text says which node may have it.
 
     region=eu                          any node with that label: no part
-    region=eu | 2 of 3 apart by zone   the second of three nodes with that label
-    any | agent web-1                  the node of that name, whatever its labels are
+    region=eu | 2 of 3 apart by zone   the second of three such nodes
+    any | agent web-1                  the node of that name
 
-To versions that know no parts these are labels that no node has. The texts stand in stores: they may not change.
+To versions without parts, no node has such labels. Stores hold these texts: they may not change.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _OF_AGENT: Final = "agent "
 
 @frozen
 class OneOf:
-    """One of `count` parts, each on another node with these labels. `number` counts from 1.
+    """`number` counts from 1.
 
-    `apart`: the label in which these nodes differ as far as there is a choice.
+    `apart`: the label in which the nodes differ if possible.
     """
 
     labels: str | None
@@ -41,35 +41,30 @@ class OneOf:
 
     @property
     def text(self) -> str:
-        """The part's text in a store."""
+        """As stored."""
         return f"{self.labels or _ANY}{_BETWEEN}{self.number} of {self.count} apart by {self.apart}"
 
     def siblings(self) -> list[OneOf]:
-        """Return all parts, in their order."""
         return [OneOf(self.labels, number, self.count, self.apart) for number in range(1, self.count + 1)]
 
 
 @frozen
 class OfAgent:
-    """The part of the node of that name, if it has these labels."""
-
     labels: str | None
     agent: str
 
     @property
     def text(self) -> str:
-        """The part's text in a store."""
+        """As stored."""
         return f"{self.labels or _ANY}{_BETWEEN}{_OF_AGENT}{self.agent}"
 
 
 def is_part(where: str | None) -> bool:
-    """Return whether the text is that of a part."""
     return where is not None and _BETWEEN in where and read_part(where) is not None
 
 
 @lru_cache(maxsize=4_096)
 def read_part(where: str) -> OneOf | OfAgent | None:
-    """Read the text of a part. None: it is none."""
     before, found, said = where.partition(_BETWEEN)
     if not found:
         return None
@@ -88,7 +83,6 @@ def read_part(where: str) -> OneOf | OfAgent | None:
 
 
 def fits(agent: Candidate, where: str) -> bool:
-    """Return whether the node may have a job for these labels, or that part. False for any other text."""
     part = read_part(where)
     if part is None:
         return has_labels(agent.labels, where)
@@ -98,14 +92,13 @@ def fits(agent: Candidate, where: str) -> bool:
 
 
 def lacks(where: str, agents: Iterable[Candidate]) -> bool:
-    """Return whether these nodes are too few for such labels, or for all parts of that part's job."""
+    """Too few nodes for the labels, or all parts."""
     part = read_part(where)
     wanted = part.count if isinstance(part, OneOf) else 1
     return sum(fits(agent, where) for agent in agents) < wanted
 
 
 def lack_text(where: str) -> str:
-    """Return the words for what is lacking when nodes are too few."""
     match read_part(where):
         case None:
             return f"no agent has {where}"
