@@ -1,8 +1,6 @@
-"""When a job would start. Planners turn schedules into microseconds; rules decide what follows an end, crash or
-downtime.
+"""Planners turn schedules into microseconds; rules say what follows an end, crash or downtime.
 
-Pure, except for the timeline, which follows one clock, and for the first start of an added job, which reads it once. It
-sees schedules and policies, never a job, and knows no queue and no store. Any thread.
+Pure, except for looks at one clock. Knows no job, queue or store.
 """
 
 from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, retry_by

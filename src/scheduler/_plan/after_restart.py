@@ -1,16 +1,15 @@
-"""The rules when a scheduler starts again, after a crash of its process or any downtime. Pure.
+"""The rules after a crash or any downtime. Pure.
 
 A tick found RUNNING at the start is a crash. Then:
 
     found -> no start of its job before the floor -> the same tick again (at least once)
-                                                  -> the next regular start from there on (at most once)
+                                                  -> the next regular start (at most once)
 
-The floor is counted once, from when the crash was found, and stored: further restarts do not move it. A second death,
-during a run by hand while the job rests, has a floor of its own. Two ticks of one job that one death has ended are one
-crash of that job.
+The floor counts from when the crash was first found: further restarts do not move it. One death is one crash, even of
+several ticks.
 
-A stored next start is a slot of the schedule that gave it, on the clock by which it was planned. With another schedule,
-or a corrected clock, it is neither. So no stored start keeps a job waiting longer than its own schedule would now.
+A stored start may come from another schedule or a wrong clock. So it keeps no job waiting longer than its schedule
+would now.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from .._values import Policy
 from .planner import Gap, Planner
 
 QUARANTINE_AFTER: Final = 3
-"""Deaths in a row during one job's runs after which it no longer starts by itself: it may cause them."""
+"""Deaths in a row during a job's runs until it is paused: it may cause them."""
 
 _MOST_RANDOM: Final = 1 - 2**-53
 
 LONGEST_FLOOR: Final = 86_400_000_000
-"""Microseconds. A rule of retries without a cap postpones a job no further than this."""
+"""Microseconds, for a retry rule without a cap."""
 
 
 @define
 class CrashFloor:
-    """A rest after a crash: no start of the job before `until_us`, in UTC microseconds.
+    """The job does not start before `until_us`, in UTC microseconds.
 
-    `first_us`: the first regular start that the rest costs. It is missed when the rest is over, or forgiven.
+    `first_us`: the first start that this costs: missed afterwards, or forgiven.
     """
 
     until_us: int
@@ -44,10 +43,7 @@ class CrashFloor:
 
 @frozen
 class Aftermath:
-    """The consequences of a crash. `not_before_us`: no start of the job before then, in UTC microseconds.
-
-    `quarantine`: why the job must be paused; None: it need not.
-    """
+    """No start before `not_before_us` (UTC microseconds), and why to pause the job, if so."""
 
     not_before_us: int
     quarantine: str | None = None
@@ -63,11 +59,9 @@ def after_crash(
     random: float,
     not_before_us: int | None = None,
 ) -> Aftermath:
-    """Decide what follows a crash that was found at `now_us`.
+    """`consecutive_crashes` includes this one. `interval`: microseconds. `random`: in [0, 1).
 
-    `consecutive_crashes`: deaths during this job's runs in a row, this one included. `interval`: of the job's schedule,
-    in microseconds. `random`: in [0, 1). `not_before_us`: the stored floor of an earlier crash; a run by hand may have
-    begun under it.
+    `not_before_us`: an earlier crash's floor, under which a run by hand may have begun.
     """
     floor = now_us + max(crash_floor_us, _back_off(consecutive_crashes, policy, interval, random))
     if not_before_us is not None:
@@ -86,9 +80,9 @@ def rest_until(
     *,
     interval: int | None,
 ) -> int | None:
-    """Return the stored floor as far as it still holds. None: it is over.
+    """Return the stored floor if it still holds.
 
-    It holds no longer than the longest rest after a crash found now: the clock may have been ahead when it was stored.
+    No longer than a rest that begins now: the clock may have been ahead when it was stored.
     """
     if not_before_us is None or not_before_us <= now_us:
         return None
@@ -97,7 +91,7 @@ def rest_until(
 
 
 def retry_by(retry_at_us: int, now_us: int, failures: int, policy: Policy, *, interval: int | None) -> int:
-    """Return when a stored retry comes: not later than a retry after a failure now."""
+    """No later than a retry after a failure now."""
     return min(retry_at_us, now_us + int(_longest_delay(failures, policy, interval)))
 
 
@@ -110,7 +104,7 @@ def _longest_delay(count: int, policy: Policy, interval: int | None) -> float:
 
 
 def _delay(count: int, policy: Policy, interval: int | None, random: float) -> float:
-    """Return microseconds by the job's own rule of retries, whether or not it has retries left."""
+    """Microseconds, even if no retry is left."""
     if policy.retry is None:
         return 0.0
     return policy.retry.delay(count, random, None if interval is None else interval * 1e-6) * 1e6
@@ -118,11 +112,7 @@ def _delay(count: int, policy: Policy, interval: int | None, random: float) -> f
 
 @frozen
 class Return:
-    """How a job comes back. `due_us`: its next start; None: it has none.
-
-    A start that has passed is left to the policy, when it fires. `skipped`: regular starts that the floor after a crash
-    has cost. `is_by_hand`: the start was set by hand.
-    """
+    """`due_us`: the next start; its policy decides about a passed one. `skipped`: what the floor cost."""
 
     due_us: int | None
     skipped: Gap | None = None
@@ -141,11 +131,10 @@ def after_downtime(
     not_before_us: int | None = None,
     last_finish_us: int | None = None,
 ) -> Return:
-    """Plan the next regular start of the job `key` from its stored state.
+    """Plan the next regular start, in microseconds on the planner's base.
 
-    All instants in microseconds on the planner's base. `next_us`: None for a job that has not been planned, or that
-    counts from the end of a run. Such a job starts its interval after `last_finish_us`, or at once. `is_of_another`: a
-    schedule that is no longer the job's gave it. Then it counts only if it was set by hand and is still to come.
+    `next_us` None: not planned yet, or it counts from `last_finish_us`. `is_of_another`: a former schedule gave
+    `next_us`. It then counts only if set by hand and to come.
     """
     if is_of_another and not (is_by_hand and next_us is not None and next_us > now_us):
         next_us, is_by_hand = None, False
@@ -172,7 +161,7 @@ def _as_stored(planner: Planner, key: str, now_us: int, next_us: int | None, las
 
 
 def _in_place(planner: Planner, key: str, now_us: int, due: int) -> int | None:
-    """Return the start as a slot of the schedule on today's clock, no further ahead than that has it."""
+    """The slot by today's clock, no later than the schedule has it."""
     if planner.waits_for_end:
         return min(due, now_us + (planner.interval or 0))
     slot = planner.slot(key, due)
@@ -184,6 +173,5 @@ def _in_place(planner: Planner, key: str, now_us: int, due: int) -> int | None:
 
 
 def _all_missed(due: int, gap: Gap) -> Gap:
-    """Return the gap with none of its starts run."""
     last = gap.run[-1] if gap.run else gap.last_missed
     return Gap((), gap.following, gap.missed + len(gap.run), due, last, gap.is_exact)

@@ -1,5 +1,3 @@
-"""The rules at the end of a run. Pure."""
-
 from __future__ import annotations
 
 from attrs import frozen
@@ -9,10 +7,7 @@ from .._values import Outcome, Policy
 
 @frozen
 class Verdict:
-    """The decision after a run. By default the next regular start comes as planned.
-
-    `retry_in`: seconds until the same tick is tried again. `disable`: why the job must not start by itself again.
-    """
+    """`retry_in`: seconds. `disable`: why the job must not start again."""
 
     retry_in: float | None = None
     disable: str | None = None
@@ -30,11 +25,7 @@ def after_run(
     *,
     interval: float | None = None,
 ) -> Verdict:
-    """Decide what follows.
-
-    `failures`: in a row, including this run. `next_start_in`: seconds to the next regular start. `random`: in [0, 1).
-    `interval`: of the job's schedule, in seconds; None: it has none.
-    """
+    """`failures`: in a row, with this run. `next_start_in`, `interval`: seconds. `random`: in [0, 1)."""
     retry = policy.retry
     if retry is None or outcome not in (Outcome.FAILED, Outcome.TIMED_OUT):
         return GO_ON

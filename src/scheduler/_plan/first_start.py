@@ -1,5 +1,3 @@
-"""When a job starts for the first time. The clock is read once for each job that is added."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,31 +15,28 @@ from .timeline import Timeline, aware, us_of
 Start = Literal["phase", "now"] | datetime | None
 
 PLAIN: Final = (Every, After, At)
-"""Kinds of schedule whose planners many jobs can share."""
 
 SHARED_PLANNERS: Final = 1_000
-"""Distinct schedules whose planners are kept to be shared."""
 
 _KNOWN: Final = ("phase", "now")
 
 
 class FirstStart(NamedTuple):
-    """`due_us`: the first regular start, on the planner's base; None: only `at_once`, if at all."""
+    """`due_us`: on the planner's base; None: only `at_once`, if at all."""
 
     schedule: Schedule
     planner: Planner
     at_once: bool
     due_us: int | None
     is_dated: bool = False
-    """A datetime asked for it, and it holds until then."""
 
 
 Plan = tuple[Schedule, Planner, bool, int | None, bool]
-"""The fields of a FirstStart, bare: making one costs more than finding them."""
+"""A FirstStart's fields: making one costs too much."""
 
 
 def left_out(plan: Plan, now: int) -> int | None:
-    """Return the slot that a start at once replaces: so soon after `now` that the runs would overlap."""
+    """Runs of this slot and a start at once would overlap."""
     _, planner, at_once, due, _ = plan
     if not at_once or due is None or not isinstance(planner, Grid):
         return None
@@ -50,19 +45,19 @@ def left_out(plan: Plan, now: int) -> int | None:
 
 
 class Planners:
-    """Plans the jobs of one scheduler. Jobs that can share a planner do."""
+    """Jobs share planners where they can."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
         self._shared: dict[Schedule | timedelta, tuple[Schedule, Planner]] = {}
-        """Equal schedules become one, by what tells them apart. So a schedule object per job costs no memory."""
+        """So a schedule object per job costs no memory."""
         self._given: Schedule | None = None
         self._last: tuple[Schedule, Planner] | None = None
-        """The shared pair of `_given`. Jobs are often added with the very same schedule, which is not hashed again."""
+        """Jobs often share one `_given`, which is not hashed again."""
 
     def first(self, schedule: Schedule, key: str, start: Start) -> Plan:
-        """Return when the job `key` starts for the first time. Raises InvalidJob if it would never start."""
+        """Raises InvalidJob if the job would never start."""
         now = int((self._monotonic() + self._timeline.steady_offset) * 1e6)  # Timeline.us, without the cost of a call
         if start is not None:
             if isinstance(start, datetime):
@@ -83,7 +78,7 @@ class Planners:
         return schedule, planner, at_once, due, False
 
     def first_of_each(self, schedule: Schedule, start: Start) -> Callable[[str], Plan] | None:
-        """Return a function that plans jobs with that schedule by key, as of now. None: plan each by itself."""
+        """Return a function that plans by key, as of now. None: plan each job alone."""
         if type(schedule) is not Every or not is_grid(schedule) or not (start is None or start == "phase"):
             return None
         shared, planner = self.planner_of(schedule, "")
@@ -91,7 +86,6 @@ class Planners:
         return lambda key: (shared, planner, False, planner.first(key, now), False)
 
     def planner_of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
-        """Return the schedule as bound to the job `key`, and its planner."""
         if self._last is not None and schedule is self._given:
             return self._last
         distinct: Schedule | timedelta = schedule
@@ -110,7 +104,6 @@ class Planners:
 
 
 def _check(start: object, schedule: Schedule) -> None:
-    """Raise InvalidJob for an unknown word, or a word that does not fit this schedule."""
     if start not in _KNOWN:
         msg = f'start must be "phase", "now" or an aware datetime, not {start!r}'
         raise InvalidJob(msg)
@@ -120,7 +113,7 @@ def _check(start: object, schedule: Schedule) -> None:
 
 
 def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> Plan:
-    """Plan a first start at `start`, or the first after now if that has passed. A grid goes through `start`."""
+    """The first start at `start` or, if that has passed, after now. A grid goes through `start`."""
     if type(schedule) is Every:
         schedule = evolve(schedule, anchor=start)
     schedule = schedule.bind(key)

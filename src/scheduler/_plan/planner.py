@@ -1,7 +1,4 @@
-"""Planners: a job's schedule in microseconds. The first start, the following one, and the cost of a gap.
-
-Pure, and free of datetimes on the path of every run: a plain `Every` is arithmetic on integers (`Grid`).
-"""
+"""A job's schedule in microseconds. Pure, without datetimes on every run's path."""
 
 from __future__ import annotations
 
@@ -19,22 +16,19 @@ _MICROSECOND: Final = duration(1e-6)
 
 _DAY: Final = 86_400_000_000
 _UNITS: Final = {"day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
-"""Calendar units where lengths are compared: a month counts as 30 days."""
+"""A month counts as 30 days."""
 
 LONGEST_GRID: Final = 1_000 * _UNITS["year"]
-"""Longer intervals are no grid: most of their slots lie after the last instant."""
+"""Most slots of a longer interval lie after the last instant."""
 
 
 class WrongAnswer(SchedulerError, ValueError):
-    """A schedule's `next` returned an instant that is not later than its argument."""
+    """A schedule's `next` is not later than its argument."""
 
 
 @frozen
 class Gap:
-    """Several starts have passed at once.
-
-    `run`: the starts to run now, oldest first. `missed`: how many others there were.
-    """
+    """Several passed starts. `run`: to run now, oldest first. `missed`: the number of others."""
 
     run: tuple[int, ...]
     following: int | None
@@ -45,45 +39,41 @@ class Gap:
 
 
 class Planner(Protocol):
-    """All instants in microseconds, on the steady base or on the wall."""
+    """Instants in microseconds, on the steady base or the wall. None: never."""
 
     @property
-    def steady(self) -> bool:
-        """Whether its instants are on the steady base."""
+    def steady(self) -> bool: ...
 
     @property
     def waits_for_end(self) -> bool:
-        """Whether the next start depends on when the run ends."""
+        """Whether the next start counts from a run's end."""
 
     @property
     def interval(self) -> int | None:
-        """Microseconds from start to start, where a month counts as 30 days; None: the schedule names none."""
+        """Microseconds (a month: 30 days), if the schedule names any."""
 
     def first(self, key: str, now: int) -> int | None:
-        """Return the first start later than `now`."""
+        """Later than `now`."""
 
     def following(self, due: int) -> int | None:
-        """Return the start after `due`; after the end of the run if `waits_for_end`. None: never again."""
+        """After `due`, or after that end if `waits_for_end`."""
 
     def back(self, key: str, due: int) -> int | None:
-        """Return the start after `due`, an instant set by hand that is no slot. None: never again.
-
-        It counts from the end of the run if `waits_for_end`.
-        """
+        """Like `following`, for a `due` set by hand."""
 
     def slot(self, key: str, due: int) -> int | None:
-        """Return `due` if it is a slot, else the next one. On the wall any planned start is taken for a slot."""
+        """`due`, if it is a slot, else the next. On the wall any planned start is one."""
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
-        """Decide about `due` when the following start has passed as well. O(1), for a second and for a decade."""
+        """Decide about `due` when the next start has passed too. O(1)."""
 
     def replanned(self, due: int, now: int) -> int | None:
-        """Return the next start after the wall clock was set back to `now`, when `due` was the next until then."""
+        """The next start, after the clock was set back to `now`."""
 
 
 @frozen
 class Grid:
-    """Every `interval` microseconds, through `anchor` or through the job's phase."""
+    """Through `anchor` or the job's phase."""
 
     interval: int
     anchor: int | None = None
@@ -118,7 +108,7 @@ class Grid:
 
 @frozen
 class Delay:
-    """`interval` microseconds after the end of the previous run; never again if that is after the last instant."""
+    """After the end of the previous run."""
 
     interval: int
     steady: bool = True
@@ -145,8 +135,6 @@ class Delay:
 
 @frozen
 class Once:
-    """One start, at `at`."""
-
     at: int
     steady: bool = False
     waits_for_end: bool = False
@@ -190,10 +178,7 @@ class Dates:
         return self.following(due)
 
     def replanned(self, due: int, now: int) -> int | None:
-        """Return the next start after the clock was set: a slot that has run does not run again.
-
-        It does if sparing it would leave the job silent for two of its own intervals.
-        """
+        """No slot runs twice, unless that means silence for two intervals."""
         following = self.following(due)
         if following is None or due - now <= 2 * (following - due):
             return due
@@ -222,10 +207,7 @@ class Dates:
 
 
 def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
-    """Return the cheapest planner for a schedule that is bound to its job's id.
-
-    `shift`: microseconds from the steady base to the wall, on which anchors are given.
-    """
+    """`shift`: microseconds from the steady base to the wall, on which anchors are given."""
     if type(schedule) is After:
         return Delay(schedule.interval // _MICROSECOND)
     if type(schedule) is At:
@@ -237,12 +219,10 @@ def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
 
 
 def is_grid(schedule: Schedule) -> TypeGuard[Every]:
-    """Whether a Grid can stand for it, which need not be bound to a job."""
     return type(schedule) is Every and not schedule.jitter and schedule.interval // _MICROSECOND <= LONGEST_GRID
 
 
 def interval_of(schedule: Schedule) -> int | None:
-    """See Planner.interval."""
     if isinstance(schedule, (Every, After)):
         return schedule.interval // _MICROSECOND
     if isinstance(schedule, Calendar):
@@ -252,7 +232,7 @@ def interval_of(schedule: Schedule) -> int | None:
 
 
 def checked_next(schedule: Schedule, after: int) -> int | None:
-    """Return `schedule.next`, which may be a user's. Raises WrongAnswer, or what that raises."""
+    """Check a user's `next`. Raises WrongAnswer, or what that raises."""
     answer = schedule.next(instant_of(after))
     if answer is None:
         return None

@@ -1,8 +1,7 @@
-"""By how much our wall clock and those of other nodes disagree, and which is off. Pure, except for one look at a clock.
+"""Which nodes' wall clocks are off, and by how much.
 
-Nodes of a fleet read no clock of each other. Each compares its own with the store's, and all see these differences. The
-middle clock, the store's included, is right. So one machine that is an hour ahead is off, and so is the database's if
-all nodes agree with one another.
+Nodes compare theirs with the store's, and see each other's differences. The middle clock, the store's included, is
+right.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ from timerqueue import Clock
 from .timeline import offset_of
 
 BACK_WITHIN = 0.5
-"""Hysteresis: a clock counts as right again only within this part of the allowed skew."""
+"""Hysteresis: a clock is right again only within this part of the allowed skew."""
 
 MOST_DOUBT = 0.3
-"""Seconds. A more doubtful skew is not told to other nodes, which would count it as a clock."""
+"""Seconds. Other nodes would count a more doubtful skew as a clock."""
 
 
 @frozen
 class Skew:
-    """Our wall clock compared with a store's: `seconds` ahead of it (negative: behind).
+    """Our wall clock is `seconds` ahead of the store's, give or take `doubt` seconds.
 
-    `doubt`: by how much that may be wrong either way, in seconds. `offset`: seconds from the monotonic clock to the
-    wall clock at that moment.
+    `offset`: seconds from the monotonic to the wall clock.
     """
 
     seconds: float
@@ -36,21 +34,21 @@ class Skew:
 
     @property
     def told(self) -> float | None:
-        """The skew that other nodes are told; None: it is too doubtful."""
+        """For other nodes. None: too doubtful."""
         return self.seconds if self.doubt <= MOST_DOUBT else None
 
 
 def skew_of(clock: Clock, store_us: int, round_trip: float, since: float) -> Skew:
-    """Compare with what a store's clock showed in a question of `round_trip` seconds, answered `since` seconds ago."""
+    """The store answered `since` seconds ago, after `round_trip` seconds."""
     offset, doubt = offset_of(clock)
     then, half = clock.monotonic() + offset - since, round_trip / 2
     return Skew(then - half - store_us * 1e-6, doubt + half, offset)
 
 
 def is_off(skew: Skew, others: Iterable[float], most: float | None, *, was_off: bool) -> bool:
-    """Whether our clock is more than `most` seconds off, beyond doubt. `others`: the skews of other nodes.
+    """Whether our clock is more than `most` seconds off, beyond doubt. None: never.
 
-    `most` None: never. A clock that was off is right again only within `BACK_WITHIN * most`.
+    `others`: skews of other nodes.
     """
     if most is None:
         return False
@@ -59,10 +57,9 @@ def is_off(skew: Skew, others: Iterable[float], most: float | None, *, was_off: 
 
 
 class ClockVerdict:
-    """Whether our clock is off, look after look.
+    """A last node has only the store's clock: of two, neither is known to be off.
 
-    The last of several nodes can compare only with the store's clock, and of two clocks neither is known to be off. So
-    it keeps the middle that it found with other nodes, for as long as its own skew stays what it was then.
+    So it keeps the middle found with others while its own skew stays.
     """
 
     def __init__(self) -> None:
@@ -71,7 +68,7 @@ class ClockVerdict:
         self._ours = 0.0
 
     def judge(self, skew: Skew, others: Sequence[float], most: float | None) -> bool:
-        """Judge again, and return whether that changed the verdict. `others`, `most`: as of `is_off`."""
+        """Return whether the verdict changed."""
         if others:
             self._middle, self._ours = _middle([0.0, skew.seconds, *others]), skew.seconds
         elif self._middle is not None and most is not None and abs(skew.seconds - self._ours) <= most * BACK_WITHIN:
@@ -82,7 +79,7 @@ class ClockVerdict:
 
 
 def _middle(skews: list[float]) -> float:
-    """Return the middle one; of two the one nearer to the store's clock."""
+    """Of two, the one nearer to the store's clock."""
     skews.sort()
     half = len(skews) // 2
     return skews[half] if len(skews) % 2 else min(skews[half - 1], skews[half], key=abs)

@@ -1,9 +1,9 @@
-"""From monotonic seconds, which the heap counts, to instants in UTC, which schedules speak of, and back.
+"""Convert the heap's monotonic seconds to schedules' UTC instants, and back.
 
-There are two time bases, both in whole microseconds since 1970 as long as the clock is right:
-- *wall*: what the machine's clock says. Calendar schedules use it; when the clock is set, their starts move.
-- *steady*: what the clock would say had it never been set since we began. Intervals use it, so their real spacing
-  survives any change of the clock.
+Two time bases, in whole microseconds since 1970:
+
+- *wall*: what the machine's clock says. Calendar starts move when it is set.
+- *steady*: had it never been set since we began. Intervals keep their spacing.
 """
 
 from __future__ import annotations
@@ -19,39 +19,36 @@ from timerqueue import Clock
 from .._values import InvalidJob
 
 JUMP: Final = 0.5
-"""Seconds. A clock that is this far off its course was set; less is ordinary slewing."""
+"""Seconds off course. Less is slewing."""
 
 DOUBTFUL: Final = 0.01
-"""Seconds. One reading of each clock that is this far off course gets a closer look.
-
-It is far more than slewing does between two looks: the process may have been stopped between the two readings.
-"""
+"""Seconds off course for a closer look: the process may have been stopped between readings."""
 
 CLOSER_LOOKS: Final = 5
-"""The most readings at a time, for one during which the process was not stopped."""
+"""Readings until one is undisturbed."""
 
 AT_ONCE: Final = 0.0
-"""A due time that is always past: before everything else that is due."""
+"""Before all other due times."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 LAST_US: Final = (LAST_INSTANT - EPOCH) // _MICROSECOND
-"""The last instant. A later one never comes."""
+"""A later instant never comes."""
 
 
 def instant_of(us: int) -> datetime:
-    """Convert microseconds since 1970 to a datetime in UTC."""
+    """Microseconds since 1970 as a datetime in UTC."""
     return EPOCH + timedelta(microseconds=us)
 
 
 def instant_at(seconds: float) -> datetime:
-    """UTC seconds since 1970 as a datetime in UTC. What would come after the last instant is that one."""
+    """Seconds since 1970 as a datetime in UTC, LAST_US at most."""
     return EPOCH + timedelta(microseconds=min(round(seconds * 1e6), LAST_US))
 
 
 def some_instant_of(us: int) -> datetime | None:
-    """Convert to a datetime, or None after the end of the calendar."""
+    """None: after the end of the calendar."""
     try:
         return instant_of(us)
     except OverflowError:
@@ -59,12 +56,12 @@ def some_instant_of(us: int) -> datetime | None:
 
 
 def us_of(instant: datetime) -> int:
-    """Convert an aware datetime to microseconds since 1970."""
+    """An aware datetime as microseconds since 1970."""
     return (instant - EPOCH) // _MICROSECOND
 
 
 def aware(name: str, value: Any) -> datetime:
-    """Return a datetime in UTC. Raises InvalidJob, which names the argument, for any other value or without a zone."""
+    """Return it in UTC. Raises InvalidJob unless it is an aware datetime."""
     if not isinstance(value, datetime):
         msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {shown(value)}"
         raise InvalidJob(msg)
@@ -82,10 +79,9 @@ def aware(name: str, value: Any) -> datetime:
 
 
 def offset_of(clock: Clock) -> tuple[float, float]:
-    """Return the seconds from the monotonic clock to the wall clock, and by how much that may be wrong.
+    """Seconds from the monotonic to the wall clock, and their doubt.
 
-    The wall clock is read between two readings of the monotonic one. If these lie apart, the process was stopped
-    between them at an unknown moment, and both clocks are read again.
+    If the monotonic readings around it lie apart, the process was stopped: read again.
     """
     best = 0.0, math.inf
     for _ in range(CLOSER_LOOKS):
@@ -102,28 +98,27 @@ def _doubt(reading: tuple[float, float]) -> float:
 
 
 class Timeline:
-    """Follows one clock. Call `look` often enough for true answers."""
+    """Call `look` often enough for true answers."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.offset, _ = offset_of(clock)
         """Seconds from the monotonic clock to the wall clock, now."""
         self.steady_offset = self.offset
-        """The same for the steady base: it never changes."""
+        """Never changes."""
         self._planned_offset = self.offset  # many small steps make a jump too
         self.furthest_us = 0
-        """The latest instant that the wall clock is known to have shown before it was set back."""
+        """Latest instant shown before the clock was set back."""
         self.step = 0.0
         self._stepped: Callable[[float], object] | None = None
         self._confirmed: float | None = None
         self.shift_us = 0
-        """Microseconds from the steady base to the wall base: the sum of all jumps, 0 if that is none."""
+        """Microseconds from the steady base to the wall."""
 
     def look(self, monotonic: float) -> float:
-        """Compare the clocks. Returns the seconds by which the wall clock has left its planned course; 0.0: none.
+        """Return the seconds by which the wall clock has left its planned course.
 
-        `monotonic`: what the monotonic clock has just shown. `step` is the part that is new since the last look: a
-        jump, if it is large enough by itself.
+        `monotonic`: a fresh reading. `step`: the part since the last look.
         """
         self.step = self._clock.wall() - monotonic - self.offset
         if not -DOUBTFUL <= self.step <= DOUBTFUL:
@@ -145,14 +140,11 @@ class Timeline:
         return moved
 
     def follow_only_confirmed(self, stepped: Callable[[float], object]) -> None:
-        """From now on follow a jump only to where `confirm` says that the wall clock is.
-
-        For any other jump `stepped` is called with its seconds at each look, and time goes on as before.
-        """
+        """Otherwise a jump calls `stepped` with its seconds at each look, and time goes on as before."""
         self._stepped = stepped
 
     def confirm(self, offset: float) -> None:
-        """Allow the wall clock to be this many seconds ahead of the monotonic one."""
+        """Seconds from the monotonic to the wall clock."""
         self._confirmed = offset
 
     def _is_confirmed(self) -> bool:
@@ -164,21 +156,20 @@ class Timeline:
         return 0.0 if abs(step) <= doubt else step
 
     def has_been(self, us: int | None) -> None:
-        """Note an instant that the wall clock has shown before."""
         if us is not None and us > self.furthest_us:
             self.furthest_us = us
 
     def monotonic(self, us: int, *, steady: bool) -> float:
-        """Return when a planned instant comes, in monotonic seconds."""
+        """In monotonic seconds."""
         return us * 1e-6 - (self.steady_offset if steady else self.offset)
 
     def us(self, monotonic: float, *, steady: bool) -> int:
         return int((monotonic + (self.steady_offset if steady else self.offset)) * 1e6)
 
     def reported(self, us: int, *, steady: bool) -> int:
-        """Return a planned instant as users see it, on the wall."""
+        """As users see it."""
         return us + self.shift_us if steady else us
 
     def shift(self, *, steady: bool) -> int:
-        """Return the microseconds from a planner's base to the wall clock."""
+        """Microseconds from a planner's base to the wall."""
         return self.shift_us if steady else 0
