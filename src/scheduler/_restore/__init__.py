@@ -1,10 +1,4 @@
-"""How rows become jobs again.
-
-Reconciler makes jobs of rows, and lets jobs follow rows changed elsewhere. Restart says where a job goes on, Crashes
-count what the end of a process cut off, and Intake refuses values that make no sense.
-
-It knows no Store and no thread: rows are handed in. Lives on the loop's thread.
-"""
+"""How rows become jobs again. Knows no Store. On the loop's thread."""
 
 from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job
 from .elsewhere import leave_to_others, let_go_of

@@ -1,7 +1,6 @@
-"""Crashes: ticks cut off by the end of a process, as the next scheduler finds them. They are counted, rested for, and
-owed.
+"""Ticks cut off by the end of a process: counted, rested for, and owed.
 
-One death is one crash of a job, however many of its ticks it has ended. `_plan/after_restart.py` decides what follows.
+One death is one crash of a job, however many ticks it ended.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ DIED: Final = "the process died under it"
 
 @frozen
 class Lost:
-    """Ticks of one job that were cut off. `crashes`: found RUNNING. `owed`: owed since earlier."""
+    """`crashes`: found RUNNING. `owed`: since earlier."""
 
     crashes: Sequence[StoredTick] = ()
     owed: Sequence[StoredTick] = ()
@@ -48,8 +47,6 @@ def lost_by_job(crashes: Iterable[StoredTick], owed: Iterable[StoredTick]) -> di
 
 
 class Crashes:
-    """The crashes that one scheduler finds in its store."""
-
     def __init__(self, core: Core, random: Random, *, crash_floor: float) -> None:
         self._core = core
         self._journal = core.journal
@@ -59,10 +56,9 @@ class Crashes:
     def take(
         self, job: Job, state: StoredState | None, lost: Lost, *, is_readable: bool
     ) -> tuple[StoredState | None, str | None]:
-        """Let the job rest after its crashes, and take what it owes. Returns its new state, and why it must be
-        quarantined, if so.
+        """Let the job rest, and take its owed ticks. Return its new state, and why it is quarantined.
 
-        A job whose row cannot be read owes its ticks until the row is mended.
+        An unreadable job owes its ticks until its row is mended.
         """
         quarantine = None
         if lost.crashes:
@@ -74,14 +70,14 @@ class Crashes:
         return state, quarantine
 
     def without_job(self, lost: Lost, error: str, why: str) -> None:
-        """Give up the ticks of a job that is gone: none is tried again, and their records say so."""
+        """Give up a gone job's ticks: their records say so."""
         for tick in lost.crashes:
             self._journal.crashed(tick, self._now_us(), error)
         for tick in lost.owed:
             self._journal.give_up(tick, why)
 
     def close(self, job: Job | None, tick: StoredTick, error: str) -> None:
-        """End the record of a run that no process runs, while its job goes on. `job`: None if that is gone."""
+        """No process runs it. `job` None: it is gone."""
         if job is None:
             self.without_job(Lost([tick]), error, REMOVED)
             return

@@ -1,5 +1,3 @@
-"""Jobs of a shared store that another node has: known here, and idle."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -10,11 +8,11 @@ from .._jobs import Job
 from .._values import Cause
 
 _STAYS: Final = frozenset({"asked", "held_by", "is_parked", "is_paused", "paused_by", "threads", "unfit"})
-"""What such a job keeps: values of its row, callers that wait for it, threads that still work for it."""
+"""Values of the row, callers that wait, threads that still work."""
 
 
 def leave_to_others(job: Job) -> None:
-    """Make a job idle here: another node has it. Its state is in the store."""
+    """Make a job idle. Its state is in the store."""
     job.due_us = job.dated_us = job.tally = None
     kept = {} if job.sparse is None else {name: value for name, value in job.sparse.items() if name in _STAYS}
     job.sparse = kept or None
@@ -24,7 +22,7 @@ def leave_to_others(job: Job) -> None:
 
 
 def let_go_of(job: Job, queue: TimerQueue) -> None:
-    """Leave a job that we had to another node: none of its ticks starts here, and its runs are cancelled."""
+    """Another node has the job now."""
     for alarm in (job, job.again, job.owed):
         if alarm is not None:
             queue.disarm(alarm)
@@ -34,7 +32,7 @@ def let_go_of(job: Job, queue: TimerQueue) -> None:
 
 
 def come_to_us(job: Job) -> None:
-    """Make a job ours. Its state is read from the store next."""
+    """Its stored state is read next."""
     job.is_elsewhere = False
     job.tally = None
     job.settle_pause()

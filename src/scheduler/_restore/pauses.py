@@ -1,5 +1,3 @@
-"""Pauses of all jobs, or of a tag, that follow the rows of a store."""
-
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -9,9 +7,9 @@ from ..stores import StoredPause
 
 
 def pauses_to_follow(core: Core, pauses: Collection[StoredPause]) -> dict[str, StoredPause | None]:
-    """Return the pause of each scope that is paused by these rows, or here. None: not by these rows.
+    """Return the pause of each scope, or None where these rows have none.
 
-    Scopes that were paused or resumed here, and are not written yet, are left out.
+    Scopes whose change here is not written yet are left out.
     """
     found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in core.pausing.pauses)
     found |= {pause.scope: pause for pause in pauses}

@@ -1,8 +1,6 @@
-"""Reconciling: rows of the store become jobs of this scheduler, and jobs follow their rows.
+"""Rows become jobs, and jobs follow their rows. On the loop.
 
-A row is adopted at the start, or when another process has written it while the scheduler runs. Each row is on its own.
-If it cannot be read, or names a task that is not registered, it becomes a parked job whose error says why. No other job
-is affected. All of it happens on the loop.
+If a row cannot be read, or its task is not registered, only its job suffers: it parks, and its error says why.
 """
 
 from __future__ import annotations
@@ -28,8 +26,6 @@ logger = getLogger(__name__)
 
 
 class Reconciler:
-    """Makes jobs of rows, and lets jobs follow their rows."""
-
     def __init__(self, registry: PartedRegistry, core: Core, tasks: Tasks, crashes: Crashes) -> None:
         self._registry = registry
         self._jobs = core.jobs
@@ -39,12 +35,12 @@ class Reconciler:
         self._crashes = crashes
         self._restart = Restart(core)
         self._without_task: dict[Job, None] = {}
-        """Jobs that wait for their tasks to be registered, and perhaps some that no longer do."""
+        """Includes some jobs that wait no more."""
 
     def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
-        """Make a job of the row. `lost`: its ticks that were cut off.
+        """Make a job of the row. `lost`: its cut-off ticks.
 
-        Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
+        Raises DuplicateJob if its id was added before the store was read, with on_conflict="error".
         """
         early = self._registry.early.find(row.id)
         if early is None and self._jobs.find(row.id) is not None:
@@ -61,7 +57,7 @@ class Reconciler:
             self._give_up(row, state, exc)
 
     def _resolve(self, early: EarlyJob, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
-        """Decide between a row and a job that was added under its id before the row was read."""
+        """The job was added before its row was read."""
         match early.on_conflict:
             case "error":
                 if not early.is_late:
@@ -86,7 +82,6 @@ class Reconciler:
                     self._journal.remember(early.job)
 
     def take_over(self, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
-        """Go on here with a job that another node had."""
         job = self._jobs.find(row.id)
         was_paused = None if job is None else job.paused_by
         if job is not None and job.is_elsewhere:
@@ -101,11 +96,10 @@ class Reconciler:
         self._see_part(row.id)
 
     def is_ours(self, row: StoredJob) -> bool:
-        """Whether the job of a row would be ours, in a fleet."""
         return not self._jobs.is_others(row.id, read(row, self._tasks).definition.policy)
 
     def begin_anew(self, job: Job) -> Job:
-        """Replace a job of ours with a new one: its row was replaced."""
+        """The job's row was replaced."""
         row = known_row(job)
         self._registry.drop(job)
         self._without_task.pop(job, None)
@@ -115,7 +109,7 @@ class Reconciler:
         return new
 
     def change(self, id: str, row: StoredJob | None, state: StoredState | None = None) -> None:
-        """Follow a row that another process has changed or removed. `state`: the state of a job that is new here."""
+        """`state` is for a job that is new here."""
         self._journal.note_row(id, state)
         job = self._jobs.find(id)
         was_paused = None if job is None else job.paused_by
@@ -129,7 +123,7 @@ class Reconciler:
             self._see_part(id)
 
     def has_followed(self, asked_at: float) -> None:
-        """Note that jobs are as all rows were at that moment, or newer."""
+        """Jobs are as new as all rows then."""
         self._registry.has_followed(asked_at)
 
     def _see_part(self, id: str) -> None:
@@ -138,7 +132,7 @@ class Reconciler:
             self._registry.see_part(job)
 
     def give_way(self, id: str, row: StoredJob) -> None:
-        """Make a job that was added here follow the row of another node, which was first."""
+        """Follow another node's row, which was first."""
         self.change(id, row)
         job = self._jobs.find(id)
         if job is not None and job.policy.agents is not None:
@@ -171,14 +165,13 @@ class Reconciler:
                 self._give_up(row, state, exc)
 
     def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
-        """Pause a scope as in the store; None: resume it."""
+        """None: resume it."""
         if pause is None:
             self._core.pausing.resume_scope(scope, is_stored=True)
         else:
             self._core.pausing.hold(pause_of(pause), is_stored=True)
 
     def revive(self, task: str) -> None:
-        """Start the jobs that have waited for this task to be registered."""
         for job in list(self._without_task):
             unfit = job.unfit
             if unfit is None or not unfit.is_readable or job.is_removed:  # it has been revived or removed already
@@ -219,7 +212,6 @@ class Reconciler:
             self._restart.go_on(job, state)
 
     def _leave(self, job: Job, row: StoredJob, reading: Reading) -> None:
-        """Enter a job that another node has."""
         if reading.error is not None:
             self._park(job, row, None, reading)
         self._core.runs.enroll(job)
@@ -231,7 +223,6 @@ class Reconciler:
     def _read(
         self, row: StoredJob, start: datetime | None = None, *, is_known: bool = False
     ) -> tuple[Reading, FirstStart]:
-        """Read the row, and find when its job would start for the first time."""
         reading = read(row, self._tasks)
         policy = reading.definition.policy
         try:
@@ -249,7 +240,7 @@ class Reconciler:
         return updates.first_start_known(schedule, key) if is_known else updates.first_start(schedule, key, start)
 
     def _enter(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
-        """Return the job of that id as read, and make it if there is none. Its state is not touched."""
+        """Make the job if need be. Its state stays."""
         job = self._jobs.find(row.id)
         if job is None:
             job = self._job_of(row, reading, first)
@@ -281,15 +272,13 @@ class Reconciler:
         job.schedule, job.planner = first.schedule, first.planner
 
     def _come_alive(self, job: Job, row: StoredJob) -> None:
-        """Go on with a job where it was: what kept it parked is mended."""
+        """The job's row is mended."""
         stood = job.stood
         self._take_early(job)
         self._adopt(row, stood)
 
     def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
-        """Keep the job as it is in the store, visible and with its error, until it is mended. `state`: where it then
-        goes on.
-        """
+        """Keep the job, with its error, until its row is mended. Then it goes on at `state`."""
         assert reading.error is not None
         job.stood = state
         job.unfit = Unfit(row, reading.is_readable)
@@ -298,7 +287,6 @@ class Reconciler:
         self._core.starts.parking.park_because(job, reading.error)
 
     def _give_up(self, row: StoredJob, state: StoredState | None, error: Exception) -> None:
-        """Park the job of a row, or of a state, that cannot be carried out."""
         reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
         reading = unreadable(row, reason)
         first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
@@ -306,11 +294,10 @@ class Reconciler:
         logger.error("job %r is parked", row.id, exc_info=loggable(error))
 
     def _has_start_by_hand(self, state: StoredState) -> bool:
-        """Whether a start set by hand is still to come: a new schedule begins after it."""
+        """A new schedule begins after such a start."""
         return state.next_by_hand and state.next_us is not None and state.next_us > self._now_us()
 
     def _take_early(self, job: Job) -> None:
-        """Prepare a job that is here already for its row: it waits for nothing any more."""
         self._registry.early.discard(job)
         self._without_task.pop(job, None)
         job.unfit = None
@@ -327,7 +314,7 @@ class Reconciler:
     # -- rows that change ----------------------------------------------------------------------------------------------
 
     def _has_moved(self, job: Job, row: StoredJob) -> bool:
-        """Whether the job is in another shard now, because its place or its labels changed in the row."""
+        """Whether another place or other labels changed its shard."""
         if not self._jobs.ownership.is_shared:
             return False
         reading, was = read(row, self._tasks), job.policy
@@ -336,13 +323,12 @@ class Reconciler:
         return reading.is_readable and (policy.place, policy.where, policy.agents is None) != is_at
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
-        """Whether the job is as the row says."""
         if job.unfit is not None and not job.unfit.is_readable:
             return job.unfit.row == row
         return row_of(job) == row
 
     def _follow(self, job: Job, row: StoredJob) -> None:
-        """Change the job as its row says. Its counts, its runs, and with the same schedule its next start stay."""
+        """Counts and runs stay; with the same schedule, so does the next start."""
         if job.stood is not None:
             self._come_alive(job, row)
             self._core.listeners.tell(JobChanged(job.id, job.state, "updated"))
@@ -366,7 +352,7 @@ class Reconciler:
             self._core.pausing.resume(job, is_stored=True)
 
     def _has_schedule(self, job: Job, row: StoredJob) -> bool:
-        """Whether the row names the job's schedule, perhaps in other words. A one-shot may have passed meanwhile."""
+        """Perhaps in other words. A one-shot may have passed."""
         if row.schedule == job.schedule_text:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Restart: where a job out of a store starts, or goes on. `_plan/after_restart.py` decides it."""
+"""Where a stored job starts, or goes on, as `_plan/after_restart.py` decides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Restart:
         self._core = core
 
     def begin(self, job: Job, first: FirstStart) -> None:
-        """Start a job whose row was written by hand, like a job that is added."""
+        """A row written by hand starts like an added job."""
         if first.at_once and not job.is_paused:
             self._core.runs.start_at_once(job)
         if first.due_us is not None and not job.is_paused:
@@ -24,7 +24,7 @@ class Restart:
             self._core.starts.left_out.begin(job, first.due_us)
 
     def go_on(self, job: Job, state: StoredState) -> None:
-        """Let the job go on where it was. Starts that have passed are left to its policy, when it is due."""
+        """When the job is due, its policy decides about passed starts."""
         core = self._core
         if self._is_simple(job, state) and state.next_us is not None:  # nearly all jobs, at a restart of 100,000
             core.starts.plan_first(job, state.next_us - (core.timeline.shift_us if job.planner.steady else 0))
@@ -61,7 +61,7 @@ class Restart:
             core.starts.retire_if_done(job)
 
     def _stay_paused(self, job: Job, state: StoredState) -> None:
-        """Find again the first start that the pause of a job leaves out."""
+        """Find the first start that the pause leaves out."""
         shift = self._core.timeline.shift_us if job.planner.steady else 0
         due_us = _minus(state.next_us, shift)
         if state.next_by_hand:
@@ -75,7 +75,6 @@ class Restart:
         self._core.starts.left_out.begin(job, due_us)
 
     def _is_simple(self, job: Job, state: StoredState) -> bool:
-        """Whether the next start comes within an interval, and nothing else has to be checked."""
         interval = job.planner.interval
         if job.sparse is not None or state.next_by_hand or interval is None or state.next_us is None:
             return False  # it may be paused, owe something or rest
@@ -87,7 +86,7 @@ class Restart:
         return not planner.steady or planner.slot(job.key, state.next_us - shift) == state.next_us - shift
 
     def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
-        """Try a failed tick again at its time, but not while the job rests."""
+        """Not while the job rests."""
         core, floor = self._core, job.floor
         if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
             return  # a store of the first version has it twice

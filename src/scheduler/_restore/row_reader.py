@@ -1,4 +1,4 @@
-"""Intake: rows of a store are sanitized, with one warning for each value that makes no sense."""
+"""Sanitize rows, with one warning for each value that makes no sense."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..stores import StoredJob, StoredPause, StoredState, StoredTick
 logger = getLogger(__name__)
 
 REMEMBERED: Final = 10_000
-"""Warnings that are not repeated. After this many they begin again."""
+"""Warnings. After this many they begin again."""
 
 
 class RowReader:
@@ -21,14 +21,13 @@ class RowReader:
         self._said: set[tuple[str, ...]] = set()
 
     def job(self, row: StoredJob) -> StoredJob | None:
-        """Return the sanitized row; None: it can be no job."""
+        """None: it can be no job."""
         sound, wrong = sound_job(row)
         if wrong:
             self._say("job", wrong, row.id)
         return sound
 
     def state(self, row: StoredState | None) -> StoredState | None:
-        """Return the state without values that make no sense."""
         if row is None:
             return None
         sound, wrong = sound_state(row)
@@ -37,13 +36,12 @@ class RowReader:
         return sound
 
     def pause(self, row: StoredPause) -> StoredPause | None:
-        """Return the sanitized pause; None: it pauses nothing."""
+        """None: it pauses nothing."""
         sound, wrong = sound_pause(row)
         self._say("pause", wrong, row.scope)
         return sound
 
     def ticks(self, rows: Iterable[StoredTick]) -> Iterator[StoredTick]:
-        """Yield the ticks that make sense."""
         for row in rows:
             sound, wrong = sound_tick(row)
             self._say("tick", wrong, row.job_id, row.due_us)
