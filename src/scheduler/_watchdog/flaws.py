@@ -1,7 +1,6 @@
-"""Flaws: what may be wrong with the next start of a job, and how it is mended.
+"""What may be wrong with a job's next start, and how it is mended.
 
-A flaw counts only if it is still there a turn later: a job that another thread is adding may not have reached the heap.
-A job that is due in the present turn has left the heap, and may be due again in the next: it is not checked.
+A flaw counts only if it is there a turn later: an added job may not be in the heap yet. A job due now has left it.
 """
 
 from __future__ import annotations
@@ -14,18 +13,13 @@ from .._loop import Core
 
 
 class Flaw(Enum):
-    """A defect of a job's next start."""
-
     NOT_PLANNED = auto()
-    """The job starts by itself, and has no next start."""
+    """It starts by itself, but has no next start."""
     NOT_IN_HEAP = auto()
-    """Its next start is known, and is not in the heap."""
     STARTS_THOUGH_PAUSED = auto()
-    """It must not start by itself, and its start is in the heap."""
 
 
 def flaw_of(job: Job) -> Flaw | None:
-    """Return what is wrong with the job, or None."""
     if job.is_removed:
         return None
     if job.is_paused:
@@ -44,7 +38,7 @@ def name_of(flaw: Flaw) -> str:
 
 
 def mend(job: Job, flaw: Flaw, core: Core) -> None:
-    """Correct the job's next start. Raises what a user's schedule raises."""
+    """Raises what a user's schedule raises."""
     starts = core.starts
     match flaw:
         case Flaw.NOT_PLANNED:

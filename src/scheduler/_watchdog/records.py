@@ -1,4 +1,4 @@
-"""Stray records: a store says RUNNING, and no run of that tick goes on here."""
+"""A stray record says RUNNING, and no run of that tick goes on."""
 
 from __future__ import annotations
 
@@ -18,17 +18,11 @@ Key = tuple[str, int]
 Answered = Callable[[list[StoredTick] | None, Exception | None], object]
 
 AskWhatRuns = Callable[[Answered], object]
-"""Asks the store which of our ticks run, and calls its argument with the answer.
-
-The question comes after everything sent to the store before it.
-"""
+"""Asks the store, after everything sent before, which ticks run."""
 
 
 class Records:
-    """The records of one scheduler's runs. `ask` asks the store which of our ticks run, in order with the commits.
-
-    A record counts only if two audits in a row have found it. Between two audits a run may end, or a shard come to us.
-    """
+    """A record counts only if two audits in a row find it. In between, a run may end, or a shard come to us."""
 
     def __init__(self, core: Core, crashes: Crashes, row_reader: RowReader, ask: AskWhatRuns) -> None:
         self._core = core
@@ -38,7 +32,7 @@ class Records:
         self._before: set[tuple[str, int, int]] = set()
 
     def look(self, done: Callable[[int, str | None], object]) -> None:
-        """Call `done` with the number of closed records, and why the store could not be asked, if it could not."""
+        """Call `done` with the number of closed records, and any trouble."""
         known = self._known()
 
         def answered(ticks: list[StoredTick] | None, error: Exception | None) -> None:
@@ -52,7 +46,7 @@ class Records:
         self._ask(answered)
 
     def _known(self) -> set[Key]:
-        """Return the ticks whose runs go on here, or have ended and are not durable yet."""
+        """Ticks that run, or whose ends are not durable."""
         journal, runs = self._core.journal, self._core.runs
         known = {(run.job.id, run.due_us) for run in runs.all()}
         for ended in (journal.pending.ended, *(sealed.batch.ended for sealed in journal.unsettled)):

@@ -1,9 +1,8 @@
-"""The watchdog: it checks all jobs at intervals and when asked, some in each turn of the loop.
+"""Check all jobs at intervals and when asked, some in each turn of the loop.
 
     AuditStarted -> records of runs -> all jobs, in slices -> jobs with a flaw once more -> AuditEnded
 
-The next audit is planned before this one begins, so no failure can stop the audits. One goes on at a time: a second
-request meanwhile gets `has_lock=False`.
+The next audit is planned first, so no failure can stop the audits. A request meanwhile gets `has_lock=False`.
 """
 
 from __future__ import annotations
@@ -29,25 +28,22 @@ from .records import NOBODY, Records
 logger = getLogger(__name__)
 
 FIRST: Final = 10.0
-"""Seconds from the beginning to the first audit, so that older damage does not wait for a whole interval."""
+"""Seconds: older damage must not wait for a whole interval."""
 
 AGAIN: Final = 1.0
-"""Seconds until the next try, while another audit goes on."""
+"""Seconds, while another audit goes on."""
 
 CHECK_EVERY: Final = 60.0
-"""Seconds between two checks that there is a next audit."""
+"""Seconds."""
 
 SLICE: Final = 200
 MOST_NAMED: Final = 100
-"""The most failed jobs that are named."""
 
 Done = Callable[[Audit], object]
 
 
 @define(eq=False)
 class _Pass:
-    """An audit that goes on."""
-
     interval: float | None
     at: float
     began: float
@@ -62,13 +58,13 @@ class _Pass:
     oldest: tuple[str, float | None] | None = None
 
     def name_one(self, jobs: Iterable[Job]) -> None:
-        """Name a job that was found in order: while none is failing, all have that age."""
+        """While none is failing, all jobs have that age."""
         if self.oldest is None:
             well = next((job for job in jobs if getattr(job, "audited", None) == self.at), None)
             self.oldest = None if well is None else (well.id, self.at)
 
     def found_failing(self, job: Job) -> None:
-        """Count and name a job that could not be mended. It keeps its stamp, if it has one."""
+        """A job that cannot be mended keeps its stamp."""
         self.failed += 1
         self.failing += [job.id][: MOST_NAMED - len(self.failing)]
         since = getattr(job, "audited", None)
@@ -91,7 +87,7 @@ class _Pass:
 
 
 class Watchdog:
-    """The watchdog of one scheduler. `interval` in seconds; None: it audits only when asked."""
+    """`interval` in seconds; None: only when asked."""
 
     def __init__(self, core: Core, interval: float | None, records: Records | None = None) -> None:
         self._core = core
@@ -106,15 +102,13 @@ class Watchdog:
         self._oldest: tuple[str, float | None] | None = None
         self._is_over = False
         self._asked: list[Callable[[str | None], object]] = []
-        """Called with the result of two audits in a row."""
 
     def begin(self) -> None:
-        """Begin to audit: all jobs have been read."""
         if self._interval is not None and not self._core.runs.is_on_demand:
             self._plan(min(FIRST, self._interval))
 
     def ensure(self) -> None:
-        """Make sure that there is a next audit. May be called often: it checks once a minute."""
+        """See, at most once a minute, that a next audit comes."""
         now = self._core.monotonic()
         if self._interval is None or self._is_over or (self._checked is not None and now - self._checked < CHECK_EVERY):
             return
@@ -124,13 +118,12 @@ class Watchdog:
             self._plan(0.0)
 
     def end(self) -> None:
-        """Audit no more. Callers that wait for the present audit get what it has found."""
+        """Waiting callers get what the present audit has found."""
         self._is_over = True
         if self._current is not None:
             self._finish(self._current)
 
     async def audited(self) -> Audit:
-        """Audit now, and return the findings."""
         done, answer = anyio.Event(), list[Audit]()
 
         def tell(audit: Audit) -> None:
@@ -151,7 +144,7 @@ class Watchdog:
         )
 
     def look_at(self, job: Job) -> str | None:
-        """Mend the job now. Return what was wrong, or None."""
+        """Return what was wrong."""
         flaw = self._flaw_of(job)
         if flaw is None:
             return None
@@ -159,10 +152,9 @@ class Watchdog:
         return name_of(flaw)
 
     def audit_job(self, job: Job, says_it_runs: bool, done: Callable[[str | None], object]) -> None:  # noqa: FBT001 - read as a sentence where it is called
-        """Mend the job now, and call `done` with what was wrong, or None.
+        """Mend the job now, and call `done` with what was wrong.
 
-        `says_it_runs`: a record says that the job runs. Then all records are audited, twice: one audit alone does not
-        close a record.
+        `says_it_runs`: then all records are audited twice, because one audit closes none.
         """
         found = self.look_at(job)
         if found is not None or not says_it_runs or self._records is None:
@@ -183,7 +175,6 @@ class Watchdog:
             done(found)
 
     def audit(self, done: Done | None = None, *, interval: float | None = None) -> None:
-        """Audit all jobs, and call `done` with the result."""
         core = self._core
         now, at = core.monotonic(), core.clock.wall()
         core.listeners.tell(AuditStarted(instant_at(at), interval))
@@ -213,7 +204,7 @@ class Watchdog:
         self._step(current, self._begin_to_look)
 
     def _step(self, current: _Pass, step: Callable[..., object], *args: object) -> None:
-        """Go on with that audit, unless it is over. An error ends this audit and no other."""
+        """An error ends this audit and no other."""
         if current is not self._current:
             return
         try:
@@ -227,7 +218,6 @@ class Watchdog:
         self._look_on(current, iter(self._core.jobs.jobs()))
 
     def _look_on(self, current: _Pass, jobs: Iterator[Job]) -> None:
-        """Check some of the jobs, and the rest in later turns."""
         slice_ = list(islice(jobs, SLICE))
         for job in slice_:
             self._look(current, job)
@@ -251,10 +241,7 @@ class Watchdog:
         current.jobs += 1
 
     def _flaw_of(self, job: Job) -> Flaw | None:
-        """Return what is wrong with the job, or None.
-
-        None as well while the job is due, while its tick waits for a trusted clock, and after the end of the watchdog.
-        """
+        """None also while the job is due or its tick waits for a trusted clock."""
         flaw = flaw_of(job)
         is_known = (
             flaw is None or self._is_over or self._core.turn.is_firing(job) or self._core.clock_guard.has_left(job)
@@ -272,7 +259,6 @@ class Watchdog:
         self._finish(current)
 
     def _mend(self, job: Job, flaw: Flaw, current: _Pass | None) -> None:
-        """Mend one job. An error does not keep the next job from being checked."""
         logger.error("the watchdog mends job %r: %s", job.id, name_of(flaw))
         try:
             mend(job, flaw, self._core)
