@@ -1,11 +1,7 @@
 """Queues: the protocol `Queue`, and the values that pass through it.
 
-A queue holds the next execution of each job until it is due, and gives it to a node that takes it.
-`scheduler.queues.local` is in this process alone, `scheduler.queues.beanstalkd` in a server that many machines use.
-Import only the module that you use: it brings its client.
-
-A queue may give a tick too early, twice, or after it was replaced. So the node that takes a tick checks in its record
-whether it must still run. `Queue` says which thread makes which call.
+A queue holds each job's next execution until it is due: in this process (`scheduler.queues.local`), or in a server for
+many machines (`scheduler.queues.beanstalkd`). Import only the module that you use: it brings its client.
 """
 
 from ._queue import (

@@ -1,7 +1,4 @@
-"""A queue in a beanstalkd, which many machines may use. It needs `pip install timerqueue[beanstalkd]`.
-
-The server's clock may be set, its memory lost, its disk full: `scheduler.queues` says what follows from that.
-"""
+"""A queue in a beanstalkd. It needs `pip install timerqueue[beanstalkd]`."""
 
 from __future__ import annotations
 
@@ -46,10 +43,10 @@ SECONDS_TO_END: Final = 3.0
 class BeanstalkdQueue(Resident):
     """A queue in the beanstalkd at `address`: "host", "host:port", "[IPv6]:port" or "unix:/path".
 
-    `tube` tells fleets apart that share a server. `ttr`: whole seconds after which the server gives a tick to others if
-    its node is silent. Runs may take longer, because their ticks are touched. `reservers`: connections that take ticks,
-    each in a thread of its own; 0: this queue only puts. With thousands of ticks a second use two or more: at each end
-    of a tick the server searches all ticks of the connection. `window`: how many unsettled ticks each connection holds.
+    `tube` tells fleets on one server apart. `ttr`: whole seconds after which the server gives a silent node's tick to
+    others; runs may take longer. `reservers`: connections that take ticks, a thread each; 0: this queue only puts. Use
+    two or more for thousands of ticks a second: at each end of a tick the server searches all of a connection's ticks.
+    `window`: unsettled ticks per connection.
     """
 
     def __init__(
@@ -74,7 +71,7 @@ class BeanstalkdQueue(Resident):
 
     @property
     def is_immediate(self) -> bool:
-        """False: this queue waits for a server."""
+        """False."""
         return False
 
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
@@ -105,7 +102,7 @@ class BeanstalkdQueue(Resident):
             reserver.start()
 
     def listen(self, wheres: Collection[str]) -> None:
-        """See Queue. The tubes of these labels are watched, too."""
+        """See Queue."""
         self._wheres = frozenset(wheres).union(self._wheres or ())
         for reserver in self._reservers:
             reserver.listen(self._wheres)
@@ -149,7 +146,7 @@ class BeanstalkdQueue(Resident):
         return self._tally.statistics()
 
     def close(self) -> None:
-        """See Queue. Waits a few seconds at most, until what was settled has been sent."""
+        """See Queue. Waits some seconds at most, until what was settled is sent."""
         for reserver in self._reservers:
             reserver.close(SECONDS_TO_END)
         self._reservers = []
@@ -158,7 +155,6 @@ class BeanstalkdQueue(Resident):
         self._refuge.close()
 
     def _part(self, index: int) -> int | None:
-        """Return how many ticks this connection may hold."""
         return None if self._most is None else (self._most + self._how_many - 1 - index) // self._how_many
 
     def _commands(self) -> Commander:

@@ -1,7 +1,4 @@
-"""A queue in this process alone: ticks wait in the scheduler's own heap, and end with it.
-
-It does what a scheduler without a server does, as a queue. A server's queue puts here what its server refuses.
-"""
+"""A queue in this process alone."""
 
 from __future__ import annotations
 
@@ -34,14 +31,14 @@ from ._queue import (
 __all__ = ["LocalQueue"]
 
 LOOK_EVERY: Final = 10.0
-"""Seconds after which a waiting tick checks the wall clock again, in case it was set."""
+"""Seconds from look to look at the wall clock."""
 
 INSTANCE: Final = "local"
 
 
 @define(eq=False)
 class _Entry:
-    """A tick in this queue. `turn` counts its waits: a timer of an earlier wait does nothing."""
+    """A timer with an earlier `turn` does nothing."""
 
     number: int
     tick: Tick
@@ -51,7 +48,7 @@ class _Entry:
 
 
 class LocalQueue(Resident):
-    """A queue whose ticks wait in this process, and end with it."""
+    """Ticks wait in the scheduler's heap, and end with it."""
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
@@ -67,7 +64,7 @@ class LocalQueue(Resident):
 
     @property
     def is_immediate(self) -> bool:
-        """True: nothing leaves the process."""
+        """True."""
         return True
 
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
@@ -76,7 +73,7 @@ class LocalQueue(Resident):
         self._clock, self._call_at, self._deliver = clock, call_at, deliver
 
     def listen(self, wheres: Collection[str]) -> None:
-        """See Queue. Does nothing: every tick comes out here, and its labels are checked then."""
+        """Do nothing: every tick comes out here."""
 
     def instance(self) -> str:
         """See Queue."""
@@ -180,19 +177,19 @@ class LocalQueue(Resident):
         return Position(entry.standing, max(int(self._seconds_left(clock, entry)), 0))
 
     def settle(self, entry: _Entry) -> None:
-        """Remove a tick that has been run."""
+        """The tick has been run."""
         with self._lock:
             if self._entries.pop(entry.number, None) is not None:
                 self._statistics = evolve(self._statistics, done=self._statistics.done + 1)
 
     def give_back(self, entry: _Entry, seconds: int) -> None:
-        """Let a tick come out again after that many seconds."""
+        """The tick comes out again after that many seconds."""
         clock = self._clock
         if clock is not None and entry.number in self._entries:
             self._wait(entry, int((clock.wall() + seconds) * SECOND_US) + LEAD_US)
 
     def put_aside(self, entry: _Entry) -> None:
-        """Keep a tick until it is kicked."""
+        """Until it is kicked."""
         with self._lock:
             entry.standing = Standing.BURIED
 

@@ -1,5 +1,3 @@
-"""The address of a beanstalkd, as text and for a socket. Pure."""
-
 from __future__ import annotations
 
 from attrs import frozen
@@ -11,8 +9,6 @@ PORT = 11_300
 
 @frozen
 class Address:
-    """Where a server listens: a path, or a host and a port."""
-
     path: str = ""
     host: str = ""
     port: int = PORT
@@ -23,7 +19,7 @@ class Address:
 
 
 def address_of(text: str) -> Address:
-    """Read `host`, `host:port`, `[::1]:port`, `unix:/path` or `/path`. Raises QueueError for anything else."""
+    """Read `host`, `host:port`, `[::1]:port`, `unix:/path` or `/path`. Raises QueueError."""
     path = text.removeprefix("unix:")
     if path.startswith("/"):
         return Address(path=path)

@@ -1,5 +1,3 @@
-"""A tick as the body of a beanstalkd job. Pure."""
-
 from __future__ import annotations
 
 import json
@@ -13,18 +11,18 @@ FORMAT = 1
 
 @frozen
 class Later:
-    """A body of a later version of this package: leave it alone."""
+    """Leave it alone."""
 
 
 def encode(tick: Tick) -> bytes:
-    """Write a tick: ASCII, and the same bytes for the same tick."""
+    """Equal ticks have equal bytes."""
     job = json.dumps(tick.job_id)
     text = f'{{"v":{FORMAT},"kind":"{tick.kind.value}","job":{job},"due":{tick.due_us},"gen":{tick.generation}}}'
     return text.encode("ascii")
 
 
 def decode(body: bytes) -> Tick | Later | None:
-    """Read a tick; None: the body is not ours."""
+    """None: the body is not ours."""
     try:
         fields = json.loads(body)
         if fields["v"] != FORMAT:

@@ -1,4 +1,4 @@
-"""The connection that puts, cancels and looks, but takes no ticks. One caller at a time has it."""
+"""Puts, cancels and looks, but takes no ticks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .tubes import are_of, tube_for
 from .wire import AT_ONCE, Answer
 
 PAUSE: Final = 1.0
-"""Seconds without a new try after a server could not be reached."""
+"""Seconds without a try after a server was not reached."""
 
 LARGEST_NUMBER: Final = 2**64 - 1
 
 PRIORITIES: Final = {Kind.RUN: 65_536, Kind.AUDIT: 100}
-"""A smaller number goes first: an audit is never behind the runs that it checks."""
+"""The smaller goes first: no audit waits behind runs that it checks."""
 
 T = TypeVar("T")
 
 
 class Commander:
-    """Puts, cancels and looks. Any thread may call; one at a time is served. Every call may wait for the server."""
+    """Serves one caller at a time, from any thread. Calls may wait for the server."""
 
     def __init__(self, address: Address, tube: str, ttr: int, clock: Clock, tally: Tally) -> None:
         self._address = address
@@ -46,13 +46,13 @@ class Commander:
         self._why = ""
 
     def instance(self) -> str:
-        """Return which start of the server answers. Raises QueueUnavailable."""
+        """Raises QueueUnavailable."""
         return self._ask(_asked_instance)
 
     def put(self, ticks: Sequence[tuple[Tick, int]]) -> list[Place | Reason]:
-        """Put each tick with its delay in whole seconds. Return its position, or why the server did not take it.
+        """`ticks`: with delays in whole seconds. Does not raise.
 
-        Does not raise. A tick sent just before the connection ended may be put twice.
+        A tick sent just before the connection ended may be put twice.
         """
         answers: list[Place | Reason] = []
         order = sorted(range(len(ticks)), key=lambda at: tube_for(self._tube, ticks[at][0]))  # each tube in one go
@@ -64,23 +64,18 @@ class Commander:
         return [found[at] for at in range(len(ticks))]
 
     def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
-        """Delete each tick that is still at its position."""
         return self._ask(lambda connection: _cancel(connection, places))
 
     def look(self, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
-        """Return the state of each tick that is still at its position."""
         return self._ask(lambda connection: _look(connection, places, self._tube))
 
     def census(self, kind: Kind) -> Census:
-        """Count the ticks in all tubes of that kind. A tube unknown to the server is empty."""
         return self._ask(lambda connection: _census(connection, self._tubes(connection, kind)))
 
     def kick(self, kind: Kind, most: int) -> int:
-        """Make at most `most` buried ticks of that kind ready, in all tubes."""
         return self._ask(lambda connection: self._kick(connection, kind, most))
 
     def close(self) -> None:
-        """Close the connection, for good."""
         with self._lock:
             self._closed = True
             if self._connection is not None:
@@ -88,7 +83,7 @@ class Commander:
                 self._connection = None
 
     def _ask(self, what: Callable[[Connection], T]) -> T:
-        """Ask, and ask again on a new connection if the old one had ended unnoticed."""
+        """Ask on a new connection if the old one had ended unnoticed."""
         with self._lock:
             is_used = self._connection is not None
             try:
@@ -121,7 +116,6 @@ class Commander:
         return self._connection
 
     def _put(self, connection: Connection, ticks: Sequence[tuple[Tick, int]], answers: list[Place | Reason]) -> None:
-        """Put the ticks that have no answer yet."""
         for tube, same in groupby(ticks[len(answers) :], lambda each: tube_for(self._tube, each[0])):
             connection.use(tube)
             waiting = list(same)
@@ -165,7 +159,7 @@ def _asked_instance(connection: Connection) -> str:
 
 
 def _is_possible(place: Place) -> bool:
-    """Whether a server can have given that number. An unreadable number would end the connection."""
+    """An impossible number would end the connection."""
     return 0 < place.number <= LARGEST_NUMBER
 
 
@@ -182,14 +176,14 @@ def _placed(connection: Connection, answer: Answer) -> Place | Reason:
 
 
 def _cancel(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
-    """Peek at each job before it is deleted: after a restart without a log, numbers begin at 1 again."""
+    """Peek first: after a restart without a log, numbers begin at 1 again."""
     there = _are_there(connection, places)
     found = iter(connection.exchange([b"delete %d\r\n" % place.number for _, place in _only(places, there)]))
     return [is_there and next(found).word == b"DELETED" for is_there in there]
 
 
 def _look(connection: Connection, places: Sequence[tuple[Tick, Place]], tube: str) -> list[Position | None]:
-    """Peek first at jobs put before the server restarted: their numbers may mean other jobs now."""
+    """Peek first at jobs from before a restart: their numbers may mean others now."""
     in_doubt = [place.instance != connection.instance for _, place in places]
     confirmed = iter(_are_there(connection, _only(places, in_doubt)))
     asked = [_is_possible(at[1]) and (not doubt or next(confirmed)) for at, doubt in zip(places, in_doubt, strict=True)]

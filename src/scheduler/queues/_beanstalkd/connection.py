@@ -1,8 +1,7 @@
-"""A connection to a beanstalkd: one client of greenstalk, for one thread at a time.
+"""One client of greenstalk, for one thread at a time.
 
-After an impossible answer the stream may be out of step, so that an old answer would be taken for the next one. Then
-the connection is closed, and the command counts as unanswered. So does silence: each answer has a bound, above the
-longest wait that a server is asked for.
+After an impossible answer the stream may be out of step. So the connection is closed, and the command counts as
+unanswered. Silence is the same.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ __all__ = ["ANSWERS", "LONGEST_WAIT", "PATIENCE", "Client", "Connection", "green
 Client = greenstalk.Client[bytes]
 
 PATIENCE: Final = 5.0
-"""Seconds within which a server answers; then it counts as gone."""
+"""Seconds. A silent server then counts as gone."""
 
 LONGEST_WAIT: Final = 5
-"""Whole seconds that a server may wait for a tick."""
+"""Whole seconds for a tick."""
 
 ANSWERS: Final = (
     greenstalk.BuriedError,
@@ -41,19 +40,17 @@ ANSWERS: Final = (
     greenstalk.OutOfMemoryError,
     greenstalk.TimedOutError,
 )
-"""Answers that say that nothing was done, with the stream in step. Any other error ends the connection."""
+"""The stream is in step. Any other error ends the connection."""
 
 DEFAULT: Final = "default"
-"""The tube that a connection watches by default."""
 
 T = TypeVar("T")
 
 
 class Connection:
-    """A connection, made on creation. Raises QueueUnavailable if there is no server.
+    """A method that raises QueueUnavailable has closed it.
 
-    `instance`: which start of the server it is. `longest`: how many bytes a body may have there. `wait`: seconds for
-    which the server may wait before it answers.
+    `instance`: which start of the server. `longest`: bytes in a body. `wait`: seconds that the server may wait.
     """
 
     def __init__(self, address: Address, watch: Sequence[str], wait: float = LONGEST_WAIT) -> None:
@@ -70,21 +67,20 @@ class Connection:
         self.longest = found["max-job-size"]
 
     def ask(self, what: Callable[[Client], T]) -> T:
-        """Carry out commands. Raises one of ANSWERS, or QueueUnavailable: then the connection is closed."""
+        """Raises one of ANSWERS, or QueueUnavailable."""
         return self._speak(lambda: what(self._client))
 
     def exchange(self, commands: Sequence[bytes]) -> list[Answer]:
-        """Carry out many commands, and return their answers. Raises QueueUnavailable: then the connection is closed."""
+        """Raises QueueUnavailable."""
         return self._speak(lambda: list(self._wire.exchange(commands)))
 
     def use(self, tube: str) -> None:
-        """Put into this tube from now on."""
         if tube != self._tube:
             self.ask(lambda client: client.use(tube))
             self._tube = tube
 
     def close(self) -> None:
-        """Close the connection. The server gives to others the ticks that were reserved here and not settled."""
+        """The server gives our unsettled ticks to others."""
         with suppress(OSError):
             self._socket.close()
         client = getattr(self, "_client", None)
@@ -96,7 +92,7 @@ class Connection:
             wire.close()
 
     def break_off(self) -> None:
-        """End another thread's wait on this connection: it gets QueueUnavailable."""
+        """End another thread's wait: it gets QueueUnavailable."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

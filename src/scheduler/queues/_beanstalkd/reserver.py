@@ -1,9 +1,8 @@
-"""A connection that takes ticks, in a thread of its own, and settles them when they have been run.
+"""Takes ticks, in its own thread, and settles them.
 
-A server accepts the end of a tick only from the connection that has reserved it. A connection that waits for a tick
-hears nothing else. So one thread does both: it sends what must be settled, then waits for the next tick. It waits a
-second at most while it holds any, and touches each held tick before its time to run is over. If the connection ends,
-the server gives all its ticks to others at once. Runs here go on, and their records say so.
+A server lets only the connection that took a tick end it, and a connection that waits hears nothing else. So one thread
+settles, then waits for a tick, a second at most while it holds any. It touches held ticks in time. If the connection
+ends, all its ticks go to others. Runs here go on, and their records say so.
 """
 
 from __future__ import annotations
@@ -32,24 +31,20 @@ from .wire import Answer
 logger = getLogger(__name__)
 
 LONGEST_DELAY: Final = 2**32 - 1
-"""Whole seconds, the most that a server can count: 136 years. A tick that is due later gets there by hops."""
+"""Whole seconds: 136 years. A later tick gets there by hops."""
 
 AT_ONCE: Final = 100
-"""Ticks that are handed on together."""
 
 MORE: Final = 4
-"""The factor by which the next request grows when every tick asked for was there."""
+"""The next request's growth while every tick asked for comes."""
 
 BACKOFF: Final = Backoff(0.05, 5.0)
-"""The delays between tries to reach a server that is gone."""
 
 LATER: Final = 10
-"""Seconds after which a tick of a later version comes out again, for a node that can read it."""
+"""Seconds until a later version's tick comes out again, for another node."""
 
 
 class Verb(Enum):
-    """The ends of a tick that was taken."""
-
     DONE = "done"
     RELEASE = "release"
     BURY = "bury"
@@ -57,7 +52,7 @@ class Verb(Enum):
 
 @define(eq=False)
 class Taken(Delivery):
-    """A tick that was reserved. `touch_at`: when it must be touched, in monotonic seconds."""
+    """`touch_at`: monotonic seconds."""
 
     reserver: Reserver
     tick: Tick
@@ -65,20 +60,17 @@ class Taken(Delivery):
     touch_at: float = 0.0
 
     def done(self) -> None:
-        """See Delivery."""
         self.reserver.settle(self, Verb.DONE)
 
     def release(self, seconds: int = 0) -> None:
-        """See Delivery."""
         self.reserver.settle(self, Verb.RELEASE, seconds)
 
     def bury(self) -> None:
-        """See Delivery."""
         self.reserver.settle(self, Verb.BURY)
 
 
 class Reserver:
-    """Takes what is due from a server, while it holds fewer unsettled ticks than `window` and `most`."""
+    """It holds fewer unsettled ticks than `window` and `most`."""
 
     def __init__(
         self,
@@ -97,7 +89,6 @@ class Reserver:
         self._tubes = [tube_of(tube, kind) for kind in Kind]
         self._is_listening = False
         self._watched = 0
-        """How many of the tubes the connection watches."""
         self._ttr = ttr
         self._clock = clock
         self._tally = tally
@@ -114,29 +105,28 @@ class Reserver:
         self._thread = Thread(target=self._run, name="scheduler queue", daemon=True)
 
     def listen(self, wheres: Collection[str]) -> None:
-        """Take ticks for these labels, too. Any thread. A connection that waits for a tick follows within a second."""
+        """Take ticks for these labels, too, within a second. Any thread."""
         tubes = [tube_of(self._tube, Kind.RUN, where) for where in sorted(wheres)]
         self._tubes += [each for each in tubes if each not in self._tubes]
         self._is_listening = True
 
     def bound(self, most: int | None) -> None:
-        """Hold at most this many ticks from now on; None: up to `window`. Any thread."""
+        """None: up to `window`. Any thread."""
         with self._changed:
             self._most = self._window if most is None else min(most, self._window)
             self._changed.notify()
 
     def start(self) -> None:
-        """Begin to take ticks."""
         self._thread.start()
 
     def settle(self, taken: Taken, verb: Verb, seconds: int = 0) -> None:
-        """Queue the end of a tick for the server. Any thread. Does not wait."""
+        """Any thread. Does not wait."""
         with self._changed:
             self._asked.append((taken, verb, seconds))
             self._changed.notify()
 
     def close(self, wait: float) -> None:
-        """Send what must be settled, then end. Waits twice `wait` seconds at most."""
+        """Settle, then end. Waits twice `wait` seconds at most."""
         with self._changed:
             self._closing = True
             is_idle = not self._asked
@@ -168,7 +158,6 @@ class Reserver:
             failures = self._serve(connection)
 
     def _serve(self, connection: Connection) -> int:
-        """Take and settle until the connection ends. Return how many failures that counts as."""
         try:
             while not self._closing:
                 self._send_asked(connection)
@@ -202,13 +191,11 @@ class Reserver:
             self._changed.wait_for(lambda: self._asked or self._closing or len(self._held) < self._most, 1.0)
 
     def _watch(self, connection: Connection) -> None:
-        """Watch the tubes that were added since."""
         tubes = self._tubes[self._watched :]
         connection.exchange([b"watch %s\r\n" % tube.encode() for tube in tubes])
         self._watched += len(tubes)
 
     def _take(self, connection: Connection) -> None:
-        """Wait for a tick, and take with it whatever else is due: more at once while there are enough."""
         found: list[Delivery] = []
         wait, many = 1 if self._held or self._is_listening else LONGEST_WAIT, 1
         while many > 0:
@@ -242,7 +229,7 @@ class Reserver:
         return taken
 
     def _put_by(self, connection: Connection, number: int, tick: Later | None) -> None:
-        """Leave a foreign body alone: only its owner may run or delete it."""
+        """Only its owner may run or delete a foreign body."""
         self._tally.count("strange")
         if tick is None:
             connection.exchange([b"bury %d 0\r\n" % number])
@@ -251,13 +238,13 @@ class Reserver:
             connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[Kind.RUN], LATER)])
 
     def _send_back(self, connection: Connection, number: int, tick: Tick, delay: int) -> None:
-        """Delay a tick again that came too early: the server's clock was set, or it can count no further."""
+        """The server's clock was set, or it can count no further."""
         hopped = connection.ask(lambda client: client.stats_job(number))["delay"] == LONGEST_DELAY
         self._tally.count("hops" if hopped else "premature")
         connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[tick.kind], delay)])
 
     def _touch(self, connection: Connection, *, all_of_them: bool = False) -> None:
-        """Tell the server that the held ticks still run, each time a quarter of their time is over."""
+        """Touch held ticks after each quarter of their time."""
         now = self._clock.monotonic()
         if not all_of_them and now < self._look_again_at:
             return
@@ -287,7 +274,7 @@ class Reserver:
         self._tally.count("done", sum(answer.word == b"DELETED" for answer in answers))
 
     def _lose(self, lost: Sequence[Taken]) -> None:
-        """Count ticks that another node may have: we were stopped, or too slow, for their time to run."""
+        """Another node may have these ticks: we were stopped or too slow."""
         if not lost:
             return
         for taken in lost:

@@ -1,5 +1,3 @@
-"""Foreign jobs in our tubes: reported at once, and then once a minute, however many come."""
-
 from __future__ import annotations
 
 from logging import getLogger
@@ -12,11 +10,11 @@ from .address import Address
 logger = getLogger(__name__)
 
 EVERY: Final = 60.0
-"""Seconds from one warning to the next. A kick of buried jobs may bring thousands out again."""
+"""Seconds. A kick of buried jobs may bring thousands out again."""
 
 
 class Strangers:
-    """Counts buried jobs that are no ticks of ours. One thread."""
+    """Warns of foreign jobs: at once, then once a minute. One thread."""
 
     def __init__(self, address: Address, clock: Clock) -> None:
         self._address = address
@@ -26,12 +24,10 @@ class Strangers:
         self._quiet_until = 0.0
 
     def meet(self, number: int) -> None:
-        """Count such a job."""
         self._first = self._first if self._count else number
         self._count += 1
 
     def tell(self) -> None:
-        """Warn of the jobs since the last warning, unless that was just now."""
         now = self._clock.monotonic()
         if not self._count or now < self._quiet_until:
             return

@@ -1,5 +1,3 @@
-"""Counts of a queue, kept by several threads."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -22,7 +20,6 @@ class Tally:
             self._counts[name] += by
 
     def count_here(self, reason: Reason) -> None:
-        """Count a tick that the server did not take."""
         with self._lock:
             self._here[reason] += 1
 

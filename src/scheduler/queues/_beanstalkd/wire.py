@@ -1,8 +1,4 @@
-"""Many commands in one send, and their answers in the order of the commands.
-
-A server carries out the commands of a connection one after another, and answers each. So a hundred commands need one
-system call here and few there, and only one wait.
-"""
+"""Send many commands at once, and read their answers in order: one wait for a hundred."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 AT_ONCE: Final = 100
-"""Commands of one send. Their answers fit into a socket's buffer, so neither side waits for the other to read."""
+"""Commands whose answers fit into a socket's buffer, so neither side waits for the other to read."""
 
 _WITH_BODY: Final = frozenset({b"RESERVED", b"FOUND", b"OK"})
 _ALONE: Final = frozenset(
@@ -34,7 +30,7 @@ _ALONE: Final = frozenset(
 
 
 class Answer(NamedTuple):
-    """One answer: its first word, its number if it has one, and its body."""
+    """Its first word, its number if any, and its body."""
 
     word: bytes
     number: int = 0
@@ -42,20 +38,20 @@ class Answer(NamedTuple):
 
 
 class StrangeAnswer(ValueError):
-    """An answer that none of our commands has: the rest of the stream is unreadable."""
+    """The rest of the stream is unreadable."""
 
 
 class Wire:
-    """The stream of one connection, for one thread at a time."""
+    """For one thread at a time."""
 
     def __init__(self, socket: socket.socket) -> None:
         self._socket = socket
         self._reader = socket.makefile("rb")
 
     def exchange(self, commands: Sequence[bytes]) -> Iterator[Answer]:
-        """Send commands, each with its line's end, and yield their answers. Read all before the next call.
+        """Read all answers before the next call.
 
-        Raises OSError and StrangeAnswer: then the connection is of no more use.
+        Raises OSError and StrangeAnswer: then the connection is useless.
         """
         for first in range(0, len(commands), AT_ONCE):
             part = commands[first : first + AT_ONCE]
