@@ -179,7 +179,7 @@ def _plan(clock: Clock) -> Decide:
 
 
 def _never(_at: float, _func: Callable[[], None]) -> None:
-    """Drop the call: the execution stays pending in the store, and this process is about to end."""
+    """Drop the call: the execution stays pending in the store."""
 
 
 def _nowhere(_deliveries: object) -> None: ...

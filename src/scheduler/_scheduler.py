@@ -55,10 +55,10 @@ class Scheduler(Running):
 
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
 
-    - `limit`: the most tasks at a time, subtasks included. `max_subtasks`: the most of one run.
+    - `limit`: the most tasks at a time, subtasks included. `max_subtasks`: the most subtasks of one run.
     - `limits`: the units of each name in `needs`. "server:*" gives each name that begins with "server:" its own limit.
       `fleet(200)` holds for all nodes of a shared store. `rate(10, "1s")` lets ten tasks begin in any second.
-    - `clock`: tests give a ManualClock. `random`: for the jitter of retries.
+    - `clock`: the clock of everything. Tests give a ManualClock. `random`: the source of the jitter of retries.
     - `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
       loop may stand still before a LoopBlocked event. None: no event.
     - `store`: keeps jobs, counts and history: a Store, or a URL such as "sqlite:///jobs.db" or
@@ -166,9 +166,9 @@ class Scheduler(Running):
     ) -> Job:
         """Add a job: run `func(*args, **kwargs)` whenever `schedule` says. Any thread.
 
-        - `func`: an `async def`, or a `def`, which runs in a worker thread. It may return Subtasks. `inline`: call a
-          `def` on the event loop, if it takes microseconds.
-        - `schedule`: a Schedule, its text, or the interval of an Every. `id`: unique. None: "job-1" and so on.
+        - `func`: an `async def`, or a `def`, which runs in a worker thread. It may return Subtasks. `args`, `kwargs`:
+          its arguments. `inline`: call a `def` on the event loop, if it takes microseconds.
+        - `schedule`: a Schedule, its text, or the interval of an Every. `id`: a unique name. None: "job-1" and so on.
         - `needs`: names of limits, or a mapping from names to units. `priority`: the highest waiting job goes first.
           One step weighs as much as ten seconds of waiting.
         - `timeout`: for one run with all its subtasks. `retry`: when to try again after a failure. `overlap`: what to
@@ -179,10 +179,10 @@ class Scheduler(Running):
           `agents`: how many nodes run each tick, or "all". `apart`: the label in which they differ. None: "zone".
         - `start`: "phase" (None means this for Every): a hash of `id` decides the place in the first interval. "now":
           at once, and then on the grid. Or a datetime.
-        - `on_conflict`: if the id exists, in the store too. "error": raise. "update": change the job, but keep its
-          counts, pause and place in the schedule. "replace": remove it first. "keep": change nothing.
-        - `tags`: words by which you pause many jobs. `name`: for people. `durable`: keep the job in the store, if there
-          is one. Then `func` is a registered task, or its name.
+        - `on_conflict`: what to do if the id exists, in the store too. "error": raise. "update": change the job, but
+          keep its counts, pause and place in the schedule. "replace": remove it first. "keep": change nothing.
+        - `tags`: words by which you pause many jobs. `name`: a name for people. `durable`: keep the job in the store,
+          if there is one. Then `func` is a registered task, or its name.
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """

@@ -1,4 +1,4 @@
-"""What follows from a commit for other nodes, or for a queue."""
+"""Consequences of a commit for other nodes, or for a queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of both jobs when a job is added under the id of another."""
+"""Conflicts: a job is added under the id of another."""
 
 from __future__ import annotations
 

@@ -27,6 +27,6 @@ class Lateness:
         return histograms
 
     def runs_so_far(self, lateness: Mapping[str, LatenessStatistics]) -> int:
-        """It never falls, even while the loop counts a run."""
+        """Return a number that never falls, even while the loop counts a run."""
         self._runs_so_far = max(self._runs_so_far, sum(each.total for each in lateness.values()))
         return self._runs_so_far

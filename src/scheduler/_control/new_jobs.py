@@ -56,7 +56,7 @@ class Reader:
     def read(
         self, job: SomeJob
     ) -> tuple[str | None, Schedule, tuple[Any, ...], Mapping[str, Any], str | None, frozenset[str]]:
-        """Return the fields as a Job takes them. Raises InvalidJob or ScheduleError."""
+        """Raises InvalidJob or ScheduleError."""
         if not isinstance(job, (tuple, list)) or not _LEAST <= len(job) <= len(NewJob._fields):
             msg = f"it must be a NewJob, or a tuple such as (id, schedule) or (id, schedule, args), not {shown(job)}"
             raise InvalidJob(msg)

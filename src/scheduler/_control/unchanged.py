@@ -17,7 +17,7 @@ from .conflict import OnConflict
 
 
 class Unchanged:
-    """The unchanged jobs of one call. Any thread; the caller checks again under the lock."""
+    """Any thread; the caller checks again under the lock."""
 
     def __init__(  # noqa: PLR0917 - what all jobs of a call have in common
         self,

@@ -1,6 +1,6 @@
 """Which of several schedulers on one store has which job, and how that changes.
 
-A Sharded node owns shards; a Queued node takes jobs out of a queue.
+A Sharded node owns shards; a Queued node takes jobs out of a queue. The package knows no Memory.
 """
 
 from .answers import Answers

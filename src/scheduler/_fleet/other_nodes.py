@@ -61,7 +61,7 @@ class Unheeded:
         self._once: set[int] = set()
 
     def still(self, left: Iterable[StoredRequest]) -> list[StoredRequest]:
-        """Return the requests of the last call that are still there. They count as new again."""
+        """Return requests that the last call saw, too. They count as new again."""
         left = list(left)
         before, self._once = self._once, {each.number for each in left} - self._once
         return [each for each in left if each.number in before]

@@ -1,4 +1,4 @@
-"""What nodes that share a store ask of each other.
+"""Requests: nodes that share a store ask each other to act.
 
 An act on another node's job is a row, committed with the caller's other changes. That node's poll finds it:
 

@@ -1,4 +1,7 @@
-"""Until when other nodes leave us our part of a store, and which of them are dead."""
+"""Until when other nodes leave us our part of a store, and which of them are dead.
+
+The package knows no job and no commit.
+"""
 
 from .lease import Lease
 from .lease_guard import LeaseGuard

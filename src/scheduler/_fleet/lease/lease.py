@@ -45,8 +45,10 @@ LAST_TURN: Final = 1.0
 
 
 class Lease:
-    """`seen`: a turn's findings, and its number. `lost`: we were buried. `failed`: the store did not answer. `buried`:
-    we buried a node.
+    """Our lease, renewed in a thread.
+
+    `seen`: a turn's findings, and its number. `lost`: we were buried. `failed`: the store did not answer. `buried`: we
+    buried a node.
     """
 
     def __init__(
@@ -83,11 +85,9 @@ class Lease:
         self._thread: Thread | None = None
 
     def is_held(self) -> bool:
-        """Any thread."""
         return self._lease_guard.is_held()
 
     def is_sure(self) -> bool:
-        """Any thread."""
         return self._lease_guard.is_sure()
 
     def begin(self, wait: float) -> None:
@@ -113,7 +113,7 @@ class Lease:
         self._hint.set()
 
     def resign(self, why: str) -> None:
-        """Let the others bury us. Any thread."""
+        """Renew no more, and call `lost`: the others bury us. Any thread."""
         self._resigns = why
         self._hint.set()
 

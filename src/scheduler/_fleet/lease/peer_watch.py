@@ -1,8 +1,8 @@
 """A node waits for the end of its neighbour's session: a death is known at once.
 
-Nodes stand in a ring by epoch. The end of a session is a hint: the store looks again before a burial, and a healthy
-node loses its incarnation, but no tick. Without sessions (behind a pooler) leases end after their time. In its own
-thread.
+Nodes stand in a ring by epoch. The end of a session is a hint: the store looks again before a burial. A node that only
+lost its session loses its incarnation, but no tick. Without sessions (behind a pooler) leases end after their time. In
+its own thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How large limits are, and how many units of the fleet's are usable here."""
+"""How large limits are, and how many units of the fleet's are usable here.
+
+The package knows no commit, no shard and no driver.
+"""
 
 from .borrowing import Borrowing, NoUnits
 from .resizing import resize

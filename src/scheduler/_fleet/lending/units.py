@@ -31,7 +31,7 @@ from .demand import bounded, wishes_of
 logger = getLogger(__name__)
 
 LOOK: Final = 0.1
-"""Seconds between looks, if any work waits or units are idle."""
+"""Seconds between looks."""
 
 SOON: Final = 0.01
 """Seconds between rounds at least, and between looks while we owe units."""

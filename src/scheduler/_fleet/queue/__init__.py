@@ -1,7 +1,7 @@
 """Jobs whose next starts stand in a queue outside of every node.
 
-Dispatch takes executions with their jobs, and puts the next ones. QueueAudit and, from outside, QueueVisit compare
-queue and store.
+Dispatch takes executions with their jobs, and puts the next ones. QueueAudit and QueueVisit compare queue and store. Of
+the store the package knows only executions.
 """
 
 from .audit import QueueAudit
