@@ -1,4 +1,7 @@
-"""Timers that any thread can set (`TimerQueue`), and tasks run within limits (`TaskPool`)."""
+"""Timers that any thread can set, and tasks that run within limits.
+
+`TimerQueue` calls functions at monotonic seconds. `TaskPool` runs tasks when their limits have room.
+"""
 
 from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit

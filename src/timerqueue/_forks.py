@@ -1,7 +1,7 @@
 """Forks: an object works only in the process that made it.
 
-A forked child copies the objects, but only one thread: locks stay held, and connections are shared. So a LeftBehind,
-which raises, replaces each part of a copy.
+A forked child has one thread: locks stay held, and connections are shared. So a LeftBehind, which raises, replaces each
+part of an object's copy.
 """
 
 from __future__ import annotations

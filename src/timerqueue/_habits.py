@@ -23,7 +23,7 @@ class Habit:
         self.code = code
         self.is_quiet = False
         self.quiet_calls = 0
-        """In a row. -1: the last call waited, so the next is not watched."""
+        """In a row. -1: the next call is not watched."""
         self.trials = TRIALS
 
     def kept_quiet(self) -> None:

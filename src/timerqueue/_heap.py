@@ -37,7 +37,7 @@ _due_of = attrgetter("due")
 
 
 class Entry:
-    """In at most one TimerHeap, which alone writes `due` (seconds)."""
+    """An entry of at most one TimerHeap, which alone writes `due` (seconds)."""
 
     __slots__ = ("due", "slot")
 

@@ -1,7 +1,4 @@
-"""TaskPool: a task group with limits.
-
-Waiting work is a queue entry, not a coroutine. _limits.py decides what starts; _workers.py runs it.
-"""
+"""TaskPool: a task group with limits. Waiting work is a queue entry, not a coroutine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """TimerQueue: the active object around a TimerHeap.
 
-Any thread changes entries; the loop alone fires them. A lock held for one operation guards the heap, so `cancel` knows
-at once whether it came in time. Only an earlier push ends the loop's one wait (`Wake`).
+A lock held for one operation guards the heap, so `cancel` knows at once whether it came in time. Only an earlier push
+ends the loop's one wait (`Wake`).
 """
 
 from __future__ import annotations

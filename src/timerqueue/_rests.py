@@ -40,7 +40,7 @@ class Rests:
             pool.let_rest(self.seconds, self._begins)
 
     def tell(self, rested: Callable[[], object]) -> None:
-        """Call `rested` whenever units are free again. Call once."""
+        """Call `rested` whenever units are free again. Call this once."""
         self._rested = rested
 
     def seconds_of(self, name: str) -> float:

@@ -1,7 +1,7 @@
 """The one wait of a loop, and what other threads see of the loop.
 
-Only this file and _tasks.py know the event loop. The wait is armed at every wake-up; asyncio's `call_later` with a bare
-future costs a fifth of anyio's `Event` inside `move_on_after`.
+Only this file and _tasks.py know the event loop. asyncio's `call_later` with a bare future costs a fifth of anyio's
+`Event` inside `move_on_after`.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class Pulse:
 def _of_trio() -> dict[str, Any]:
     """Return what trio keeps for this thread, such as the present `task`.
 
-    Its frames live long, and before Python 3.13 an inspected frame keeps what was seen.
+    Before Python 3.13 an inspected frame keeps what was seen, and trio's frames live long.
     """
     kept = getattr(sys.modules.get("trio._core._run"), "GLOBAL_RUN_CONTEXT", None)
     return {} if kept is None else vars(kept)
