@@ -1,6 +1,6 @@
 """The two day fields of a cron expression together, a month at a time.
 
-A month's days are a set, bit d for day d. Weekdays repeat every seven bits, so shifting finds them.
+A month's days are a set, bit d for day d. Weekdays repeat every seven bits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Days:
 
 @lru_cache(maxsize=1024)
 def days(day: str, weekday: str) -> Days:
-    """Read two fields. Raises ScheduleError if one cannot be read."""
+    """Raise ScheduleError if a field is unreadable."""
     day, weekday = ("*" if text == "?" else text for text in (day, weekday))
     dates, rare_dates = _read(DAY, day)
     weekdays, rare_weekdays = _read(WEEKDAY, weekday)

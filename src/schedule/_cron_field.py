@@ -1,7 +1,4 @@
-"""One field of a cron expression, as the set of values its text names.
-
-A set is an integer with bit v for value v: "1,3" is 0b1010. Shifting finds the next value.
-"""
+"""One field of a cron expression, as a set of values: an integer with bit v for value v."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ def starred(text: str) -> bool:
 
 
 def item(field: Field, text: str) -> Item:
-    """Read one part of a list. Raises ScheduleError if unreadable."""
+    """Raise ScheduleError if a part of a list is unreadable."""
     found = _ITEM.fullmatch(text)
     if found is None:
         raise _unreadable(field, text)

@@ -1,4 +1,4 @@
-"""H in cron expressions: a value hashed from the job's key, which spreads jobs.
+"""H in cron expressions: a value hashed from the job's key.
 
 Each field is hashed alone: from one number, as in croniter, `H H * * *` reaches a sixth of the day's minutes.
 """

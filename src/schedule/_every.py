@@ -44,7 +44,6 @@ class Every(Schedule):
         return instant(self.slot(self.index(micros(after))))
 
     def bind(self, key: str) -> Schedule:
-        """Anchor it at the job's phase, unless anchored, with the job's own jitter."""
         if self.key is not None or (self.anchor is not None and not self.jitter):
             return self
         anchor = self._anchor_of(key) if self.anchor is None else self.anchor

@@ -1,7 +1,4 @@
-"""Expressions of other schedulers, for error messages.
-
-They are never read as ours, since a word may mean something else.
-"""
+"""Expressions of other schedulers, for error messages. They are never read as ours: words may mean something else."""
 
 from __future__ import annotations
 

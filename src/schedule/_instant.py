@@ -1,7 +1,6 @@
 """Instants: aware datetimes at the edges, whole microseconds since the Unix epoch inside.
 
-Integers keep a grid free of drift; float seconds err after days of adding. Within the bounds below, sums of a few
-durations fit 64 bits, as in stores.
+Integers keep a grid free of drift. Within the bounds below, sums of a few durations fit 64 bits, as in stores.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Whether the package `scheduler` next to this one is ours.
 
-PyPI's distribution scheduler, installed after ours, overwrites our files; uninstalled, it removes them. Only another
-package can tell.
+PyPI's distribution scheduler overwrites our files, and removes them when uninstalled. Only another package can tell.
 """
 
 from __future__ import annotations

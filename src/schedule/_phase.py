@@ -1,4 +1,4 @@
-"""Hashes that are stable across machines and runs, unlike Python's hash()."""
+"""Stable hashes, unlike Python's hash()."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def phase(key: str, interval: timedelta | float | str) -> timedelta:
     """Return the job's place in `interval`: from 0 to below it, in whole microseconds.
 
     Keys spread evenly. Multiplying an interval by a whole number keeps its slots among the old ones. Raises
-    ScheduleError unless the interval is above 0.
+    ScheduleError unless `interval` is above 0.
     """
     return MICROSECOND * phase_us(key, positive(interval) // MICROSECOND)
 
