@@ -19,5 +19,5 @@ class Backoff:
     longest: float = LONGEST
 
     def after(self, failures: int) -> float:
-        """Return the seconds to wait after the `failures`-th failure in a row, from 1."""
+        """Return the seconds after the `failures`-th failure in a row, from 1."""
         return min(self.first * 2.0 ** min(failures - 1, _DOUBLINGS), self.longest)

@@ -143,7 +143,7 @@ class JobParked:
 
 @frozen
 class ScopePaused:
-    """All jobs ("*") or those with a tag ("tag:" and the tag) are paused until `until`; None: until resumed."""
+    """The jobs in a scope, "*" for all or "tag:" and a tag, are paused until `until`; None: until resumed."""
 
     scope: str
     reason: str
@@ -169,8 +169,8 @@ class ClockJumped:
 class LoopBlocked:
     """The event loop has not moved for `seconds`. `stack` shows where it is.
 
-    `job_id`: the job whose code, task or callback runs. None: no job's code, such as a schedule's, or unknown, as in
-    child tasks on uvloop before Python 3.12.
+    `job_id`: the job whose code, task or callback runs. None: no job's code, or unknown, as in child tasks on uvloop
+    before Python 3.12.
     """
 
     job_id: str | None
@@ -245,7 +245,7 @@ class SkewTooLarge:
 
 @frozen
 class SkewEnded:
-    """This clock is right again, `seconds` ahead of the shared store's: the node takes part again."""
+    """This clock is right again, `seconds` ahead of the shared store's. The node takes part again."""
 
     at: datetime
     seconds: float

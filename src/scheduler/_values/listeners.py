@@ -21,7 +21,7 @@ class Listeners:
         # One dict operation at a time instead of a lock: a finalizer may end a listener at any point.
         self._registrations: dict[object, Listener] = {}
         self.anybody: Mapping[object, Listener] = self._registrations
-        """Whether there are listeners. Ask before making a frequent event."""
+        """True if there are listeners. Ask before making a frequent event."""
 
     def add(self, listener: Callable[[Any], object], *kinds: type) -> Callable[[], None]:
         """Tell `listener` of events, until the returned callable is called.

@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Outcome(enum.Enum):
-    """How a tick ended. Every past tick has exactly one outcome."""
+    """How a tick ended. Every past tick has exactly one."""
 
     SUCCEEDED = "succeeded"
     """The run and all its subtasks returned."""
@@ -63,8 +63,6 @@ class MissedReason(enum.Enum):
 
 
 class Cause(enum.Enum):
-    """Why a run was cancelled."""
-
     TIMEOUT = "timeout"
     REMOVED = "removed"
     REPLACED = "replaced"

@@ -28,7 +28,7 @@ class Pause:
 
     @property
     def text(self) -> str:
-        """A sentence for people who wonder why a job does not start."""
+        """The pause as a sentence for people."""
         if self.scope.startswith(JOB):
             return self.reason
         what = "all jobs are" if self.scope == EVERYTHING else f"tag {self.scope.removeprefix(TAG)!r} is"
@@ -66,7 +66,7 @@ class Pauses:
         return pause
 
     def covering(self, tags: frozenset[str]) -> Pause | None:
-        """Return a pause that holds for these tags; of several, always the same one."""
+        """Return a pause that holds for these tags, always the same one."""
         known, by_scope = self._covering, self._by_scope
         if not by_scope:
             return None

@@ -55,9 +55,9 @@ class Policy:
     where: str | None = None
     """Labels that its node must have: "region=eu". None: any node. A part has the text of a part."""
     agents: int | str | None = None
-    """How many nodes run the job, or "all": its parts are jobs, and it does nothing itself. None: one node."""
+    """How many nodes run the job, or "all": then its parts are jobs, and only they run. None: one node."""
     apart: str | None = None
-    """The label in which these nodes should differ, if possible. None unless `agents` is a number."""
+    """The label in which these nodes should differ. None unless `agents` is a number."""
     is_part: bool = field(init=False, eq=False, repr=False)
 
     @is_part.default
@@ -65,7 +65,7 @@ class Policy:
         return self.place is not None and is_part(self.where)
 
     is_plain: bool = field(init=False, eq=False, repr=False)
-    """A run begins without checks: no limit, timeout, grace or other run."""
+    """A run begins without checks."""
 
     @is_plain.default
     def _is_plain(self) -> bool:

@@ -1,4 +1,4 @@
-"""When to try again after a failure. Pure: the random number is an argument."""
+"""Retries after failures. Pure: the random number is an argument."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from .errors import InvalidJob
 
 
 class Growth(enum.Enum):
-    """How delays grow with failures in a row."""
-
     CONSTANT = "constant"
     LINEAR = "linear"
     EXPONENTIAL = "exponential"
@@ -94,7 +92,7 @@ class Retry:
         default=None,
         validator=_must_be("a whole number from 2, or None", lambda value: value is None or _is_whole(value, 2)),
     )
-    """Jitter both ways, in this number of equal steps from `+jitter` to one above `-jitter`."""
+    """Jitter goes both ways, in this number of equal steps, from `+jitter` to one step above `-jitter`."""
 
     @classmethod
     def exponential(
@@ -178,7 +176,7 @@ class Retry:
         return min(seconds, LONGEST) * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
-        """Whether no retry is left after the `failures`-th failure in a row."""
+        """Whether no retry is left after that many failures in a row."""
         return self.max_retries is not None and failures > self.max_retries
 
     def _jitter(self, random: float) -> float:

@@ -1,6 +1,6 @@
 """Attributes that nearly always have their usual value.
 
-Of 100,000 jobs few are paused, retried or late. A dict, `sparse`, holds only unusual values; other objects have none.
+Of 100,000 jobs few are paused, retried or late. Only these have a dict, `sparse`, for their unusual values.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ T = TypeVar("T")
 
 
 class HasSparse(Protocol):
-    """`sparse`: the unusual values by name, or None."""
-
     sparse: dict[str, Any] | None
 
 
 class Sparse(Generic[T]):
-    """Setting the usual value removes it from `sparse`."""
-
     __slots__ = ("_name", "_usual")
 
     def __init__(self, usual: T) -> None:

@@ -38,8 +38,6 @@ GONE: Final = JobState.GONE
 
 
 class Step(enum.Enum):
-    """An event that may change a job's state."""
-
     START = "start"
     BEGIN = "begin"
     TERMINATE = "terminate"

@@ -1,5 +1,3 @@
-"""Counts: per job, per kind and for the scheduler."""
-
 from __future__ import annotations
 
 import json
@@ -37,7 +35,6 @@ def _middle(bucket: int) -> float:
 BUCKET_OF: Final = bytes(map(bucket_of, range(1 << 10))) + b"".join(
     bytes((bucket_of(first),)) * 64 for first in range(1 << 10, 1 << 18, 64)
 )
-"""Buckets of latenesses below a second, by units."""
 
 
 @define(eq=False)
@@ -59,7 +56,7 @@ class Histogram:
 
 @frozen(repr=False)
 class LatenessStatistics:
-    """A histogram of latenesses. `quantile` reads it; `counts` are its buckets, in order."""
+    """A histogram of latenesses: `quantile` reads it."""
 
     counts: tuple[int, ...]
 
@@ -71,7 +68,7 @@ class LatenessStatistics:
         return sum(self.counts)
 
     def quantile(self, share: float) -> float:
-        """Return the seconds within which that share of runs began, right to 3 % or 2 us. 0.0 without runs."""
+        """Return the seconds within which that share of runs began, right to 3 % or 2 us; 0.0 without runs."""
         left = share * self.total
         for bucket, count in enumerate(self.counts):
             left -= count
@@ -151,7 +148,6 @@ class Tally:
         self.lateness_sum -= lateness
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
-        """Count a successful run that was not counted when it began."""
         self.successes += 1
         self.lateness_sum += lateness
         if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
@@ -224,7 +220,6 @@ Success = tuple[float, float, float, float]
 
 
 def counted(counts: Tally | Success | None) -> Tally:
-    """Return a tally that the caller may change."""
     if isinstance(counts, Tally):
         return counts.copy()
     tally = Tally()
@@ -242,7 +237,7 @@ class JobStatistics:
     lower bound. Lengths in seconds, instants in UTC seconds since 1970. `total_duration`: of the successes.
 
     `last_result`: the last result since this scheduler began, as JSON gives it back. It is None if JSON cannot hold it
-    in 2,048 characters. `last_audit`: when the watchdog last found or restored its next start; None: not yet.
+    in 2,048 characters. `last_audit`: when the watchdog last found or restored its next start.
     """
 
     runs: int
@@ -283,9 +278,9 @@ class StoreStatistics:
 class DispatchStatistics:
     """A scheduler's use of its queue since it began.
 
-    `held`: jobs with it now. `taken`: executions taken. `dropped`: executions not to be run, or not here, by reason.
-    `without_task`: left to other nodes. `here`: waiting in this process now, as the queue refused them. `refused`: how
-    often it did, by reason. `missing`: put again by an audit. `premature`, `hops`, `expired` and `strange`: see
+    `held`: jobs with it now. `taken`: executions taken. `dropped`: executions that must not run, or not here, by
+    reason. `without_task`: left to other nodes. `here`: waiting in this process now, as the queue refused them.
+    `refused`: refusals, by reason. `missing`: put again by an audit. `premature`, `hops`, `expired` and `strange`: see
     scheduler.queues.QueueStatistics.
     """
 

@@ -1,6 +1,6 @@
 """Bounded texts for user objects, even if they raise when asked.
 
-An exception may refuse formatting, its text may have megabytes, a group a million members. None may lose a run's end.
+An exception may refuse formatting, or have megabytes of text or a million members. None may lose a run's end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_TRACE: Final = 32_768
 """Characters."""
 
 _MOST_ERRORS: Final = 200
-"""Causes, contexts and group members shown of one error."""
+"""Causes, contexts and group members shown."""
 
 _MOST_FRAMES: Final = 500
 
@@ -47,7 +47,7 @@ def error_text(error: BaseException) -> str:
 
 
 def trace_text(error: BaseException) -> str:
-    """Return the traceback and its causes; beginning and end if above LONGEST_TRACE."""
+    """Return the traceback with its causes, cut in the middle to LONGEST_TRACE."""
     text, _ = trace_of(error)
     return text
 
@@ -77,7 +77,7 @@ def loggable(error: BaseException) -> ExcInfo | None:
 
 
 def exc_info(error: BaseException | None) -> ExcInfo | None:
-    """Return the error for a log: `logging` leaves out an exception that counts as false."""
+    """Return the error for a log, which leaves out a bare exception that counts as false."""
     return None if error is None else (type(error), error, error.__traceback__)
 
 
