@@ -63,7 +63,8 @@ class Scheduler(Running):
       loop may stand still before a LoopBlocked event. None: no event.
     - `store`: keeps jobs, counts and history: a Store, or a URL such as "sqlite:///jobs.db" or
       "postgresql://user@host/database". A job then names a registered task, and its arguments are JSON.
-    - `queue`: where the next tick of each stored job waits, such as a BeanstalkdQueue. The store must be shared.
+    - `queue`: where the next tick of each stored job waits, such as a BeanstalkdQueue. The store must
+      keep executions, as PostgresStore does.
     - `crash_floor`: how long a job rests after its process died during a run. `retention`: how much history is kept.
       `poll`: how often others' changes are read.
     - `audit`: how often the watchdog checks all jobs. "auto": every five minutes if the store outlives the process.

@@ -50,7 +50,7 @@ class BatchWindow:
         return self._closed_at + SOON
 
     def next_look(self, starts: int, now: float) -> float | None:
-        """Return when to look at the batch again. None: close it."""
+        """Return when to look again. None: close it."""
         latest = self._closed_at + between_batches(self._starts / WINDOW)
         if now >= latest or 0 < starts <= self._seen:  # no start waits for ends alone
             return None

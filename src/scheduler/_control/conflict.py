@@ -54,7 +54,7 @@ def planned_alike(job: Job, other: Job, start: Start) -> bool:
 
 
 def is_same(job: Job, other: Job) -> bool:
-    """Arguments that cannot be compared differ."""
+    """Arguments that cannot be compared count as different."""
     try:
         return job.task == other.task and job.definition == other.definition
     except BaseException:  # noqa: BLE001 - an argument may raise anything when it is compared, such as an array

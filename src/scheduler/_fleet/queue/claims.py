@@ -39,9 +39,11 @@ class Claim:
     """A job that is here. Instants in UTC microseconds.
 
     - `due_us`: the execution that brought it. None: it was added here. `taken_us`: the execution that its row has
-      taken, which differs if the grid has changed. `placed_us`: the execution put since. `planned`: with its schedule.
+      taken, which differs if the grid has changed. `placed_us`: the execution put since.
+    - `planned`: the last planned execution, and its schedule.
     - `gives_back`: no run has begun, and another node should have it after `rests` seconds.
-    - `is_fetched`: it came out of its turn. `starts_here`: its first start needs no queue. `where`: others' labels.
+    - `is_fetched`: it came out of its turn. `starts_here`: its first start needs no queue.
+    - `where`: its labels, if it is for other nodes.
     """
 
     due_us: int | None = None

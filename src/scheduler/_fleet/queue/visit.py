@@ -22,8 +22,6 @@ FOREVER: Final = 2**62
 
 
 class QueueVisit:
-    """One audit, and its counts."""
-
     def __init__(self, visit: Visit, queue: Queue, plan: Decide) -> None:
         self._visit = visit
         self._queue = queue

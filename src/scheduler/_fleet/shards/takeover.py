@@ -80,7 +80,6 @@ class Takeover:
         self._reconciler = rows.reconciler
         self._row_reader = rows.row_reader
         self._line = anyio.CapacityLimiter(1)
-        """Rests are read one question at a time."""
         self._rests: dict[anyio.CancelScope, anyio.Event] = {}
         self._being_read: set[int] = set()
         self.unread: set[int] = set()
