@@ -50,7 +50,7 @@ class AskedRun:
         self.due_us: int | None = None
         """In UTC microseconds, once known."""
         self.is_along = False
-        """Whether another run, which must begin after the request, answers."""
+        """Whether the tick belongs to another run, which answers if it begins after the request."""
         self.last_end: RunEnded | None = None
         self._answer: RunEnded | RunMissed | None = None
         self._lifecycle = lifecycle

@@ -13,8 +13,6 @@ Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Corout
 
 
 class Lasting(Protocol):
-    """A thread's call may outlive its run."""
-
     has_ended: bool
 
 

@@ -304,7 +304,7 @@ class Attempt(Work):
 
     @property
     def is_owed(self) -> bool:
-        """A tick that must not be lost: no other takes its place."""
+        """Whether it retries a tick that must not be lost: no other takes its place."""
         return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
     @property
@@ -336,7 +336,7 @@ class Attempt(Work):
         raise NotImplementedError
 
     def ask_as_job(self) -> None:
-        """Only while it holds nothing."""
+        """Take the job's present needs. Only while it holds nothing."""
         self.needs, self.priority = self.job.policy.needs, self.job.policy.priority
 
     def utc(self, monotonic: float) -> float:

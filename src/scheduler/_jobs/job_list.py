@@ -99,7 +99,7 @@ class JobList:
             return list(self.by_id.values())
 
     def entered_after(self, id: str | None) -> list[Job]:
-        """Without replacements. None: all."""
+        """Leave out replacements. `id` None: all jobs."""
         with self.lock:
             later = list(takewhile(lambda each: each != id, reversed(self.by_id)))
             return [self.by_id[each] for each in reversed(later)]

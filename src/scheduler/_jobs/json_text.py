@@ -126,7 +126,6 @@ class _Place(NamedTuple):
 
 
 def _is_fine(value: Any) -> bool:
-    """False: check the value."""
     return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
 
 

@@ -23,7 +23,7 @@ _SHOWN: Final = 200
 
 @frozen
 class Columns:
-    """Tasks checks the task's name."""
+    """A row's columns, read. Tasks checks the task's name."""
 
     schedule: Schedule
     args: tuple[Any, ...]
@@ -103,7 +103,6 @@ def _malformed(row: StoredJob, column: str, reason: Exception) -> MalformedJob:
 
 
 def _shown(value: object) -> str:
-    """Read only the start of a long text."""
     try:
         text = repr(value[: _SHOWN + 1] if isinstance(value, str | bytes) else value)
     except ValueError:  # a number may have thousands of digits

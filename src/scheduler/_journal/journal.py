@@ -31,7 +31,7 @@ class Journal:
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], *, has_heirs: bool = False) -> None:
         self.pending = Pending()
         self.sealed: list[Sealed] = []
-        """Not durable, in order: several if one was taken apart."""
+        """Batches that are not durable, in order: several if one was taken apart."""
         self.aside = Aside()
         self.unfollowed: dict[str, StoredJob | None] = {}
         """Changed rows that jobs have not followed. Later notes here win."""
@@ -47,7 +47,7 @@ class Journal:
         self._noted: list[LocalWrites] = []
 
     def keep(self, on_change: Callable[[], None]) -> None:
-        """There is a store. Called once."""
+        """Call `on_change` at each note: there is a store. Called once."""
         self.is_kept = True
         self._on_change = on_change
 
@@ -85,7 +85,7 @@ class Journal:
 
     @property
     def unsettled(self) -> list[Sealed]:
-        """Not durable, in order for each job."""
+        """Batches and parts that are not durable, in order for each job."""
         return [*self.aside.parts, *self.sealed]
 
     # -- rows ----------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Journal:
         self.touch(job)
 
     def remember_pause(self, job: Job) -> None:
-        """Other changes of the row stay, to be followed."""
+        """Note only the pause. Other changes of the row stay, to be followed."""
         if job.task is None or job.is_removed:
             return
         pause = job_pause(job)
@@ -153,7 +153,7 @@ class Journal:
         self.touch(job)
 
     def remember_scope(self, scope: str, pause: Pause | None) -> None:
-        """Note the pause of all jobs or a tag. None: over."""
+        """Note the pause of all jobs or of a tag. None: it is over."""
         if self.is_kept:
             self.pending.pauses[scope] = None if pause is None else stored_pause(pause)
             self.pending.is_news = True
@@ -172,7 +172,6 @@ class Journal:
         self._on_change()
 
     def holds(self, id: str) -> bool:
-        """Return whether the row is on its way."""
         return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.unsettled)
 
     def is_durable(self, job: Job) -> bool:
@@ -201,13 +200,12 @@ class Journal:
             noted.put(id, state)
 
     def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
-        """Include pauses on their way."""
+        """Return the row with the pauses that are on their way to it."""
         for paused in (*(sealed.batch.paused for sealed in self.unsettled), self.pending.paused):
             row = with_pause(row, paused[id]) if row is not None and id in paused else row
         return row
 
     def _tell_if_elsewhere(self, job: Job) -> None:
-        """Others see changes of our own jobs soon enough."""
         if job.is_elsewhere:
             self.pending.is_news = True
 
@@ -223,17 +221,17 @@ class Journal:
         self._on_change()
 
     def done(self, job: Job, number: int, due_us: int | None = None, reason: str | None = None) -> None:
-        """Another node's request."""
+        """Note that another node's request is done."""
         self.pending.done[number] = RequestDone(number, job.id, due_us, reason)
         self.pending.is_news = True
         self._touch_with_tick(job)
 
     def doing(self) -> set[int]:
-        """Done, but not durably."""
+        """Return requests that are done, but not durably."""
         return {*self.pending.done, *(done.number for sealed in self.unsettled for done in sealed.batch.done)}
 
     def asked_for(self) -> list[int]:
-        """Durable requests for which a caller waits."""
+        """Return our durable requests for which a caller waits."""
         ours = [self.pending.requests, *(sealed.batch.requests for sealed in self.unsettled)]
         fresh = {request.number for requests in ours for request in requests}
         return [number for number in self.awaited if number not in fresh]
@@ -280,7 +278,7 @@ class Journal:
         return not run.is_sent and run.due_us in requested(run.job)
 
     def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
-        """Owe the run instead."""
+        """Note that the run will not begin, and is owed."""
         if not run.is_held:
             return self.owe(run.job, run.due_us, reason)
         if not self.withdraw(run):
@@ -353,7 +351,7 @@ class Journal:
         return [*self.pending.marks, *(run for sealed in self.unsettled for run in sealed.runs)]
 
     def rename(self, tick: StoredTick) -> None:
-        """Ticks that never began take the next name: theirs is taken."""
+        """Record ticks that never began under the next name: theirs is taken."""
         self.pending.ended.append(renamed_tick(tick))
 
     def _next_fence(self) -> int:

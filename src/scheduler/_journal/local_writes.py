@@ -14,7 +14,6 @@ class LocalWrites:
 
     ids: set[str]
     states: dict[str, StoredState]
-    """States of new rows that are not ours."""
     scopes: set[str] = Factory(set)
 
     def put(self, id: str, state: StoredState | None = None) -> None:
@@ -23,6 +22,5 @@ class LocalWrites:
             self.states[id] = state
 
     def remove(self, id: str) -> None:
-        """Another job may take its place."""
         self.ids.add(id)
         self.states.pop(id, None)

@@ -23,7 +23,7 @@ _HINTS: Final[Mapping[type, Mapping[str, Any]]] = {kind: typing.get_type_hints(k
 
 @lru_cache(maxsize=4096)  # few sets of options serve many jobs, for example one for each host that is checked
 def options_text(policy: Policy, inline: bool) -> str:  # noqa: FBT001 - a cache needs positional arguments
-    """Only options that differ from the defaults. Raises InvalidJob for a need that cannot be stored."""
+    """Write options that differ from the defaults. Raises InvalidJob for a need that cannot be stored."""
     found: dict[str, Any] = {}
     for name in OPTIONS:
         value = getattr(policy, name)
@@ -103,7 +103,6 @@ def _retry(value: Any) -> Retry:
 
 
 def _field(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
-    """A timedelta may be a number or a text."""
     if any(map(_is_enum, kinds)) and value is not None:
         return _member(name, value, kinds)
     accepted: set[Any] = set(kinds)

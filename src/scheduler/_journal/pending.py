@@ -31,11 +31,11 @@ MOST_JOBS: Final = 2_000
 
 @define
 class Pending:
-    """Dirty jobs' states are written when it is sealed."""
+    """The next batch. Dirty jobs' states are written when it is sealed."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
-    """For rows not in `jobs`."""
+    """Pauses of rows that are not in `jobs`."""
     telling: str | None = None
     """The job whose listeners hear its run's end now: their requests belong to this batch."""
     together: dict[str, None] = Factory(dict)
@@ -50,7 +50,6 @@ class Pending:
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
     last_missed: dict[Job, int] = Factory(dict)
-    """An index in `missed`, forgotten when the job runs."""
     placed: list[Placed] = Factory(list)
     flushed: list[Flushed] = Factory(list)
     added: dict[str, str] = Factory(dict)
@@ -61,7 +60,6 @@ class Pending:
     requests: list[StoredRequest] = Factory(list)
     done: dict[int, RequestDone] = Factory(dict)
     is_news: bool = False
-    """Whether other nodes should read this."""
 
     def __len__(self) -> int:
         of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
@@ -70,7 +68,7 @@ class Pending:
         return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
-        """Each has its own fence, so that the store says whether the tick's name is taken.
+        """Give missed ticks their own fences, so that the store says whether a tick's name is taken.
 
         It may be, after the clock was set back or by a start by hand.
         """
@@ -88,7 +86,6 @@ class Pending:
         self.finished.pop(id, None)
 
     def _tie(self, id: str) -> None:
-        """Send it in this batch if a listener is being called."""
         if self.telling is not None:
             self.together[id] = self.together[self.telling] = None
 
@@ -105,12 +102,12 @@ class Pending:
         self.is_news = True
 
     def touch_with_tick(self, job: Job) -> None:
-        """This batch has the job's tick."""
+        """Write the state with this batch, which has the job's tick."""
         self.with_tick[job] = None
         self.dirty.pop(job, None)
 
     def remove(self, job: Job, schedule: str | None) -> None:
-        """With its ended `schedule`: only if the row still has that."""
+        """Remove row and state. With its ended `schedule`: only if the row still has that."""
         self.dirty.pop(job, None)
         self.with_tick.pop(job, None)
         if job.id in self.fresh:
@@ -128,7 +125,6 @@ class Pending:
         self.together.pop(id, None)
 
     def pause(self, id: str, pause: JobPause) -> None:
-        """The row may be in this batch."""
         row = self.jobs.get(id)
         if row is not None:
             self.jobs[id] = with_pause(row, pause)
@@ -137,7 +133,7 @@ class Pending:
         self._tie(id)
 
     def miss(self, job: Job, tick: StoredTick) -> None:
-        """Successive ticks with the same reason become one record."""
+        """Join successive ticks with the same reason into one record."""
         index = self.last_missed.get(job)
         if index is None or self.missed[index].reason != tick.reason:
             self.last_missed[job] = len(self.missed)
@@ -206,7 +202,6 @@ def _is_ours(job: Job) -> bool:
 
 
 def _done_by(run: Attempt) -> Iterator[RequestDone]:
-    """Requests of other nodes that this mark carries out."""
     for asked in run.job.asked:
         if asked.number is not None and asked.due_us == run.due_us:
             yield RequestDone(asked.number, run.job.id, run.due_us)

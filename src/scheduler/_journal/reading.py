@@ -14,7 +14,7 @@ from ..stores import StoredJob
 from .definition import columns_of
 
 SHORTEST: Final = 1_000
-"""Microseconds of a stored interval."""
+"""Microseconds: the shortest interval of a row."""
 
 
 @frozen
@@ -29,7 +29,7 @@ class Unreadable(Schedule):
 
 
 class Reading(NamedTuple):
-    """`error`: why the job cannot start."""
+    """A row as read. `error`: why its job cannot start."""
 
     schedule: Schedule
     definition: Definition
@@ -59,7 +59,7 @@ def read(row: StoredJob, tasks: Tasks) -> Reading:
 
 
 def check_interval(id: str, interval: int | None) -> None:
-    """Raise MalformedJob if this would keep the loop busy for ever."""
+    """Raise MalformedJob if microseconds are so few that the loop would never rest."""
     if interval is not None and interval < SHORTEST:
         msg = (
             f"stored job {id!r}: its interval of {interval} us is shorter than the {SHORTEST} us that a row may ask for"

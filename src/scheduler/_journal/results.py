@@ -17,7 +17,6 @@ _LARGEST_NUMBER: Final = 4 * LONGEST_RESULT
 """Bits."""
 
 _FEW: Final = 3
-"""Entries that are written as fast without the walk."""
 
 _written: Final = JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -44,7 +43,6 @@ def result_text(results: Sequence[object]) -> str | None:
 
 
 def _is_plain(value: dict[Any, Any]) -> bool:
-    """Only Python's own types and keys of text, and it may fit."""
     room = LONGEST_RESULT
     left: list[Any] = [value]
     while left and room >= 0:

@@ -48,7 +48,6 @@ def _reported(job: Job, due_us: int | None, timeline: Timeline) -> int | None:
 
 
 def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple[int | None, _Retry]:
-    """Include due ticks without a mark."""
     retry: tuple[int, int, int] | None = (
         None if job.again is None else (job.again.due_us, job.again.attempt, timeline.us(job.again.due, steady=False))
     )
@@ -160,7 +159,7 @@ def row_of(job: Job) -> StoredJob:
 
 
 def known_row(job: Job) -> StoredJob:
-    """In the stored words, or as it keeps the job from running."""
+    """Return the row in the stored words, or the row that keeps the job from running."""
     if job.unfit is not None:
         return job.unfit.row
     row = row_of(job)
@@ -175,7 +174,7 @@ def job_pause(job: Job) -> JobPause:
 
 
 def new_row(job: Job) -> StoredJob:
-    """Copy the job's arguments too: it is called with what is stored. Raises InvalidJob."""
+    """Return the row, and copy the arguments: the job is called with what is stored. Raises InvalidJob."""
     row = row_of(job)
     if job.args or job.kwargs:
         job.args, job.kwargs = copied(job.args), copied(job.kwargs)
@@ -194,7 +193,7 @@ def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
 
 
 def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
-    """Whether the state can leave this tick to the next scheduler."""
+    """Return whether the state can leave this tick to the next scheduler."""
     if job.task is None:
         return False
     next_us = None if job.due_us is None else timeline.reported(job.due_us, steady=job.planner.steady)
@@ -202,9 +201,9 @@ def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
 
 
 def unmarked(job: Job) -> list[tuple[int, int]]:
-    """Due instants and attempts of ticks that are due, not owed and not marked.
+    """Return due instants and attempts of ticks that are due, not owed and not marked.
 
-    Other nodes' requests stay in the store instead.
+    Other nodes' requests are left out: the store keeps them.
     """
     waiting = [
         (run.due_us, run.attempt)

@@ -218,7 +218,6 @@ _STATE: Final[Mapping[str, Check]] = dict.fromkeys(StoredState._fields, _is_coun
 _COUNTS: Final = {
     name: StoredState._field_defaults[name] for name, check in _STATE.items() if check in {_is_count, _is_seconds}
 }
-"""They begin again together."""
 
 _NAME_OF_TICK: Final[Mapping[str, Check]] = {
     "job_id": _is_name,

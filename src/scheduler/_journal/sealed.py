@@ -27,7 +27,6 @@ class Sealed:
     runs: list[Attempt]
     flushed: list[Flushed]
     together: Collection[str] = Factory(tuple)
-    """Jobs that need one commit."""
 
     def job_ids(self) -> list[str]:
         batch = self.batch
@@ -42,7 +41,7 @@ class Sealed:
         return self._told_last(parts)
 
     def pieces(self, most: int) -> list[Sealed]:
-        """One batch of requests and what belongs together; others of `most` jobs each."""
+        """Return one batch of requests and what belongs together, and others with `most` jobs each."""
         batch = self.batch
         asked = chain(batch.jobs, batch.paused, batch.finished, batch.added, batch.begun)
         requested = (*(each.job_id for each in batch.requests), *(each.job_id for each in batch.done))
@@ -57,7 +56,10 @@ class Sealed:
         return self._told_last(parts)
 
     def apart(self, job_ids: Collection[str]) -> tuple[Sealed | None, Sealed | None]:
-        """Jobs that belong together stay together. No caller waits for either part."""
+        """Divide into these jobs and the rest. Jobs that belong together stay together.
+
+        No caller waits for either part.
+        """
         chosen = set(job_ids)
         if not chosen.isdisjoint(self.together):
             chosen.update(self.together)
@@ -70,7 +72,7 @@ class Sealed:
         return first if ours else None, rest if others or rest.batch.pauses else None
 
     def extend(self, later: Sealed) -> bool:
-        """False: the batch must come after this one."""
+        """Add a later batch. False: it must come after this one."""
         ours, theirs = self.batch, later.batch
         ended, marked = ({(tick.job_id, tick.due_us) for tick in ticks} for ticks in (theirs.ended, ours.marks))
         rows = any(getattr(theirs, name) for name in (*_DICTS, *_LISTS) if name not in _STANDINGS)
@@ -84,7 +86,7 @@ class Sealed:
         return True
 
     def _parts(self, groups: Sequence[Sequence[str]]) -> list[Sealed]:
-        """In one walk: there may be thousands of records."""
+        """Walk once for all groups: there may be thousands of records."""
         batch = self.batch
         parts = [Sealed(Batch(is_news=batch.is_news), [], []) for _ in groups]
         by_id = {job_id: part for part, ids in zip(parts, groups, strict=True) for job_id in ids}

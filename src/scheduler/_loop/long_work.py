@@ -35,7 +35,6 @@ class LongWork:
         return self._count > MOST or self._clock.monotonic() - self._began >= LONGEST
 
     def rest(self) -> float:
-        """Seconds: as this piece took."""
         return min(self._clock.monotonic() - self._began, LONGEST_SLEEP)
 
     async def give_way(self, *, hurries: bool = False) -> None:

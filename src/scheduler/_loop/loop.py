@@ -58,7 +58,7 @@ class Loop:
         return self._thread is None or self._thread == get_ident()
 
     def call(self, func: Callable[..., object], *args: object) -> None:
-        """Now, if it is here or has stopped, else soon."""
+        """Call it on the loop: now if it is here or has stopped, else soon."""
         if not self.is_here:
             with suppress(LifecycleError):  # the loop has stopped: call it here
                 self.queue.push(AT_ONCE, func, *args)
@@ -66,7 +66,7 @@ class Loop:
         func(*args)
 
     def call_soon(self, func: Callable[..., object], *args: object) -> None:
-        """In the loop's next turn, never after its end. Any thread."""
+        """Call it in the loop's next turn, never after its end. Any thread."""
         with suppress(LifecycleError):
             self.queue.push(AT_ONCE, func, *args)
 

@@ -66,7 +66,6 @@ class StallWatch:
         self._report(LoopBlocked(job_id, self._seconds, stack))
 
     def _culprit(self, work: Work | None) -> str | None:
-        """Of a worker's work, or else the present task or callback."""
         if work is not None:
             return getattr(getattr(work, "job", None), "id", None)
         context = self._pulse.context()

@@ -115,7 +115,6 @@ class Turn:
             bundle.left.append(run)
 
     def _go_the_long_way(self, alarm: Alarm) -> None:
-        """Other jobs may not be plain after it."""
         self._arm_all()
         try:
             alarm.fire()
@@ -123,12 +122,10 @@ class Turn:
             logger.exception("a timer of the scheduler failed: %r", alarm)
 
     def _bundle_from(self, due: float) -> RunBundle | None:
-        """None: they go the long way."""
         runs = self._runs
         return None if runs.is_on_demand or runs.is_stopping else runs.bundle_from(due)
 
     def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> int:
-        """Count the earlier slots as missed."""
         timeline, interval = self._timeline, grid.interval
         offset, shift = timeline.steady_offset, timeline.shift_us
         missed = (int((now + offset) * 1e6) - due_us) // interval
@@ -198,7 +195,7 @@ class Turn:
             drop_waiting(self._missed, job, next_us)
 
     def _is_early(self, job: Job, due_us: int) -> bool:
-        """Replan it: the clock was set back, or runs slow."""
+        """Replan a start that the clock, set back or slow, has not reached."""
         ahead = due_us - self._timeline.us(self._now, steady=False)
         if ahead <= NEVER_EARLY:
             return False
@@ -206,7 +203,6 @@ class Turn:
         return True
 
     def _make_up(self, job: Job, due_us: int) -> None:
-        """Its policy decides which passed starts run."""
         planner = job.planner
         now_us = self._timeline.us(self._now, steady=planner.steady)
         gap = planner.gap(due_us, now_us, job.policy)

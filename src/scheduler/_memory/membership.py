@@ -14,11 +14,13 @@ from ..stores import Changes, Store, StoredRequest, StoredTick
 
 
 class Membership(Protocol):
-    """Whether others have the store too. No other part asks which it is:
+    """Whether others have the store too.
 
-    NoFleet             the store is not shared
-    _fleet.Sharded      each node has its shards' jobs
-    _fleet.Queued       jobs come out of a queue
+    No other part asks which it is:
+
+        NoFleet             the store is not shared
+        _fleet.Sharded      each node has its shards' jobs
+        _fleet.Queued       jobs come out of a queue
     """
 
     is_patient: bool
@@ -34,7 +36,7 @@ class Membership(Protocol):
         """Ours first."""
 
     def cut_off(self) -> list[StoredTick]:
-        """Of ours, when their process died."""
+        """Return our ticks that ran when their process died."""
 
     def owed(self) -> list[StoredTick]: ...
 
@@ -42,7 +44,7 @@ class Membership(Protocol):
         """Tasks run in `group`."""
 
     def hint(self) -> None:
-        """Another node has changed something. Any thread."""
+        """Any thread."""
 
     def give_away(self) -> None:
         """Give idle jobs to others: we stop, and runs take long."""
@@ -77,10 +79,10 @@ class Others(Protocol):
         """False: others have the job."""
 
     def leave(self, requests: list[StoredRequest]) -> None:
-        """For jobs that are not ours, since the last call."""
+        """Handle requests since the last call for jobs that are not ours."""
 
     def reread(self, job_ids: Collection[str]) -> Changes:
-        """In line with the commits: a page missed rows written here."""
+        """Read rows again, in line with the commits: a page missed changes here."""
 
     def close(self) -> None:
         """Any thread."""

@@ -110,11 +110,9 @@ class Polling:
 
     @property
     def _is_following_some(self) -> bool:
-        """The next page must wait."""
         return self._is_more and bool(self._journal.unfollowed)
 
     def _look(self) -> None:
-        """Check also that the store answers."""
         if self._is_over or self._store.is_immediate:
             return
         now = self._core.monotonic()

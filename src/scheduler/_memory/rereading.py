@@ -44,7 +44,6 @@ class Rereading:
         self._follow = follow
         self._failed = failed
         self._gone: set[str] = set()
-        """Without a row so far."""
         self._going_on: ExitStack | None = None
 
     def begin(self) -> None:

@@ -36,7 +36,7 @@ Plan = tuple[Schedule, Planner, bool, int | None, bool]
 
 
 def left_out(plan: Plan, now: int) -> int | None:
-    """Runs of this slot and a start at once would overlap."""
+    """Return the slot whose run would overlap with a start at once."""
     _, planner, at_once, due, _ = plan
     if not at_once or due is None or not isinstance(planner, Grid):
         return None
@@ -45,13 +45,11 @@ def left_out(plan: Plan, now: int) -> int | None:
 
 
 class Planners:
-    """Jobs share planners where they can."""
-
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
         self._shared: dict[Schedule | timedelta, tuple[Schedule, Planner]] = {}
-        """So a schedule object per job costs no memory."""
+        """Equal schedules become one, to save memory."""
         self._given: Schedule | None = None
         self._last: tuple[Schedule, Planner] | None = None
         """Jobs often share one `_given`, which is not hashed again."""

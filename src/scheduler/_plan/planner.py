@@ -53,10 +53,10 @@ class Planner(Protocol):
         """Microseconds (a month: 30 days), if the schedule names any."""
 
     def first(self, key: str, now: int) -> int | None:
-        """Later than `now`."""
+        """Return the first start later than `now`."""
 
     def following(self, due: int) -> int | None:
-        """After `due`, or after that end if `waits_for_end`."""
+        """Return the start after `due`, or after that end if `waits_for_end`."""
 
     def back(self, key: str, due: int) -> int | None:
         """Like `following`, for a `due` set by hand."""
@@ -73,7 +73,7 @@ class Planner(Protocol):
 
 @frozen
 class Grid:
-    """Through `anchor` or the job's phase."""
+    """Every `interval` microseconds, through `anchor` or the job's phase."""
 
     interval: int
     anchor: int | None = None
@@ -108,7 +108,7 @@ class Grid:
 
 @frozen
 class Delay:
-    """After the end of the previous run."""
+    """`interval` microseconds after the end of the previous run."""
 
     interval: int
     steady: bool = True

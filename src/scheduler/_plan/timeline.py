@@ -34,7 +34,6 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 LAST_US: Final = (LAST_INSTANT - EPOCH) // _MICROSECOND
-"""A later instant never comes."""
 
 
 def instant_of(us: int) -> datetime:
@@ -103,9 +102,9 @@ class Timeline:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.offset, _ = offset_of(clock)
-        """Seconds from the monotonic clock to the wall clock, now."""
+        """Seconds from the monotonic to the wall clock, now."""
         self.steady_offset = self.offset
-        """Never changes."""
+        """Seconds from the monotonic clock to the steady base: it never changes."""
         self._planned_offset = self.offset  # many small steps make a jump too
         self.furthest_us = 0
         """Latest instant shown before the clock was set back."""
@@ -160,14 +159,14 @@ class Timeline:
             self.furthest_us = us
 
     def monotonic(self, us: int, *, steady: bool) -> float:
-        """In monotonic seconds."""
+        """Convert a planned instant to monotonic seconds."""
         return us * 1e-6 - (self.steady_offset if steady else self.offset)
 
     def us(self, monotonic: float, *, steady: bool) -> int:
         return int((monotonic + (self.steady_offset if steady else self.offset)) * 1e6)
 
     def reported(self, us: int, *, steady: bool) -> int:
-        """As users see it."""
+        """Return a planned instant as users see it."""
         return us + self.shift_us if steady else us
 
     def shift(self, *, steady: bool) -> int:

@@ -77,7 +77,7 @@ class Crashes:
             self._journal.give_up(tick, why)
 
     def close(self, job: Job | None, tick: StoredTick, error: str) -> None:
-        """No process runs it. `job` None: it is gone."""
+        """End the record of a run that no process runs. `job` None: it is gone."""
         if job is None:
             self.without_job(Lost([tick]), error, REMOVED)
             return

@@ -240,7 +240,6 @@ class Reconciler:
         return updates.first_start_known(schedule, key) if is_known else updates.first_start(schedule, key, start)
 
     def _enter(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
-        """Make the job if need be. Its state stays."""
         job = self._jobs.find(row.id)
         if job is None:
             job = self._job_of(row, reading, first)

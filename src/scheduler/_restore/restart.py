@@ -61,7 +61,6 @@ class Restart:
             core.starts.retire_if_done(job)
 
     def _stay_paused(self, job: Job, state: StoredState) -> None:
-        """Find the first start that the pause leaves out."""
         shift = self._core.timeline.shift_us if job.planner.steady else 0
         due_us = _minus(state.next_us, shift)
         if state.next_by_hand:
@@ -86,7 +85,7 @@ class Restart:
         return not planner.steady or planner.slot(job.key, state.next_us - shift) == state.next_us - shift
 
     def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
-        """Not while the job rests."""
+        """Try a failed tick again, but not while the job rests."""
         core, floor = self._core, job.floor
         if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
             return  # a store of the first version has it twice

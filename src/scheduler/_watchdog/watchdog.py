@@ -58,7 +58,6 @@ class _Pass:
     oldest: tuple[str, float | None] | None = None
 
     def name_one(self, jobs: Iterable[Job]) -> None:
-        """While none is failing, all jobs have that age."""
         if self.oldest is None:
             well = next((job for job in jobs if getattr(job, "audited", None) == self.at), None)
             self.oldest = None if well is None else (well.id, self.at)

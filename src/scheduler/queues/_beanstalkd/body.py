@@ -10,8 +10,7 @@ FORMAT = 1
 
 
 @frozen
-class Later:
-    """Leave it alone."""
+class Later: ...
 
 
 def encode(tick: Tick) -> bytes:

@@ -70,7 +70,7 @@ class Taken(Delivery):
 
 
 class Reserver:
-    """It holds fewer unsettled ticks than `window` and `most`."""
+    """Takes due ticks while it holds fewer than `window` and `most`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A tick's tube decides which nodes get it. Pure."""
+"""A tick's tube decides which nodes get it."""
 
 from __future__ import annotations
 
