@@ -33,7 +33,7 @@ class ThreadCall:
         self.call = call
         self.context = copy_context()
         self.entry = Lock()
-        """Taken once: by the beginning thread, or the forbidding loop."""
+        """Taken once: by the thread that begins, or the loop that forbids it."""
         self.has_ended = False
 
     def forbid(self) -> bool:

@@ -286,7 +286,7 @@ class Journal:
         return self.owe(run.job, run.due_us, reason, run.attempt, run.fence_number)
 
     def owe(self, job: Job, due_us: int, reason: MissedReason, attempt: int = 1, fence: int = 0) -> StoredTick:
-        """Return the record. `fence` 0: no mark."""
+        """Note that an attempt is owed. Return the record. `fence` 0: it has no mark."""
         dropped = dropped_attempt(job.id, due_us, attempt, fence or self._next_fence(), reason, self._now_us())
         tick = dropped._replace(owed=True)
         self.pending.ended.append(tick)

@@ -76,7 +76,7 @@ class Pending:
         self.missed = []
 
     def put(self, id: str, row: StoredJob | None) -> None:
-        """None: remove the row."""
+        """Put the whole row. None: remove it."""
         self.jobs[id] = row
         self._tie(id)
         if row is None:

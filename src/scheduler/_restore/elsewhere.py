@@ -32,7 +32,7 @@ def let_go_of(job: Job, queue: TimerQueue) -> None:
 
 
 def come_to_us(job: Job) -> None:
-    """Its stored state is read next."""
+    """Make a job ours. Its stored state is read next."""
     job.is_elsewhere = False
     job.tally = None
     job.settle_pause()

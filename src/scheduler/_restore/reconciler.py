@@ -35,7 +35,7 @@ class Reconciler:
         self._crashes = crashes
         self._restart = Restart(core)
         self._without_task: dict[Job, None] = {}
-        """Includes some jobs that wait no more."""
+        """Jobs that wait for their tasks, and some that no longer do."""
 
     def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
         """Make a job of the row. `lost`: its cut-off ticks.
