@@ -1,4 +1,1 @@
-"""An uptime agent on the scheduler: `timerqueue run uptime.toml`.
-
-No folder reads a clock itself: each is given one.
-"""
+"""An uptime agent on the scheduler: `timerqueue run uptime.toml`. No folder reads a clock: each is given one."""

@@ -1,4 +1,4 @@
-"""The life of an agent: it starts, follows the configuration, and ends."""
+"""The life of an agent."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ async def run(
     source: Source | None = None,
     redactor: Redactor | None = None,
 ) -> int:
-    """Run the checks until the plan is fulfilled or a signal comes. Returns the exit code.
+    """Run the checks until the plan is fulfilled or a signal comes.
 
-    It is 1 after a second signal, or with `once` if a target is not well or a probe failed. `source` is followed;
-    `redactor` learns new secrets.
+    Returns 1 after a second signal, or with `once` if a target is not well or a probe failed; else 0. `source` is
+    followed; `redactor` learns new secrets.
 
     Raises before anything starts: InvalidJob if a schedule has no start left, StoreError, NotListening if push signals
     cannot come in. Raises after a clean end: NotShown if output became impossible, StoreTakenOver.
@@ -119,7 +119,7 @@ class _Agent:
         return all(map(_is_well, asked)) and not self._parts.probing.has_failed
 
     async def _run_checks(self) -> bool:
-        """Returns whether a second signal cut the checks off."""
+        """True: a second signal cut them off."""
         plan, scheduler, parts = self._plan, self._scheduler, self._parts
         listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
         async with attended(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):

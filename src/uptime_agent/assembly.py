@@ -27,7 +27,7 @@ CRASH_FLOOR: Final = 10.0
 """Seconds that a check rests after a crash during its run."""
 
 EACH_CHANNEL: Final = "channel:*"
-"""One message at a time over each channel."""
+"""One message at a time."""
 
 
 class Room:
@@ -170,7 +170,7 @@ def targets_of(
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Targets:
-    """Make what checks targets and knows their status. Registers its task."""
+    """Make what checks targets, and register its task."""
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
     board = Board((), clean)

@@ -130,10 +130,9 @@ def watch(verbosity: int, /, urls: tuple[str, ...], every: float, timeout: float
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}")
 def check(file: Path, store: StorePlace | None) -> None:
-    """Say what FILE would run, and when. Starts and makes nothing.
+    """Say what FILE would run and when, and whether the checks fit the limits. Starts and makes nothing.
 
-    It also says whether the checks fit the limits. It refuses what `run` would refuse, for example a store that this
-    user may not write to.
+    Refuses what `run` would refuse, such as a store that this user may not write to.
     """
     from attrs import evolve
 
@@ -173,7 +172,7 @@ def history(
 ) -> None:
     """Show past checks, of one TARGET or of all, the latest last. The agent may run meanwhile.
 
-    TARGET may be a group: with --config, that of its members is shown.
+    TARGET may be a group: with --config, the checks of its members are shown.
     """
     from .config import read_config
     from .logs import log_to_stderr
@@ -225,9 +224,9 @@ def history(
 def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
     """Write a configuration that checks what another MONITOR's FILE does, to standard output.
 
-    What could not be carried over stands in it as a comment, and is told on standard error, with its line. A blackbox
-    file names no targets: they come from a prometheus.yml next to it, or from --target. For heartbeat FILE may be a
-    folder such as monitors.d.
+    What could not be carried over becomes a comment, and is told on standard error, with its line. Targets of a
+    blackbox file come from a prometheus.yml next to it, or from --target. For heartbeat FILE may be a folder such as
+    monitors.d.
     """
     from .config import without_collections
     from .imports import IMPORTERS, NotImported, imported

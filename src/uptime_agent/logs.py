@@ -1,4 +1,4 @@
-"""Logs on standard error, without secrets, also next to a live table."""
+"""Logs: on standard error, without secrets."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _is_about(record: logging.LogRecord, beginning: str) -> bool:
 
 
 class StderrHandler(logging.Handler):
-    """Writes to the present sys.stderr: a live table replaces it."""
+    """Writes to the present sys.stderr: a live table replaces it. `traces`: of failed runs too."""
 
     def __init__(self, *, traces: bool = True) -> None:
         super().__init__()
         self._traces = traces
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line at once, in order with other output."""
+        """Write a line at once."""
         try:
             if record.name.startswith(_RUNS) and not self._traces:
                 record = copy(record)

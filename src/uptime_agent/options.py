@@ -1,4 +1,4 @@
-"""Types of command line values. Each imports what it needs on reading."""
+"""Types of command line values, which import what they need when they read."""
 
 # ruff: noqa: PLC0415
 
@@ -77,7 +77,7 @@ def now_here() -> datetime:
 
 
 def loaded_or_end(text: str, what: str, example: str) -> Any:
-    """Import what MODULE:NAME names, or end with the reason. Finds modules of the working directory."""
+    """Import MODULE:NAME, also from the working directory, or end with the reason."""
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         end(f"no {what}: {text!r}; write MODULE:NAME, such as {example}", BAD_USAGE)

@@ -25,7 +25,7 @@ AT_ONCE: Final = 100
 
 
 def config_or_end(read: Callable[[], Config]) -> Config:
-    """Read a configuration, or end with all its problems."""
+    """Read a configuration, or end with its problems."""
     from .toml import ConfigError
 
     try:
@@ -79,7 +79,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def end(reason: str, code: int) -> NoReturn:
-    """End with the reason on standard error, if it has a reader."""
+    """End with a reason on standard error."""
     from .text import harmless
 
     with suppress(OSError):

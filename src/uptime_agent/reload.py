@@ -35,6 +35,7 @@ FOLLOWED: Final = frozenset(
 """Parts that take effect without a restart."""
 
 _WRITTEN: Final = {"store": "store", "retention": "[history]"}
+"""Parts that are not called [NAME] in a file."""
 
 _OTHER: Final = {
     "limits": "other limits",
@@ -75,7 +76,7 @@ class Source:
 
 
 class Reload:
-    """Follows a source. `follow` gets each new configuration, `notice` sentences for the user."""
+    """Follows a source. `follow` gets new configurations, `notice` sentences for the user."""
 
     def __init__(
         self, source: Source, clock: Clock, follow: Callable[[Config], Awaitable[None]], notice: Callable[[str], None]
@@ -92,7 +93,7 @@ class Reload:
         self._asked.set()
 
     async def run(self) -> None:
-        """Read after each change or request, until cancelled."""
+        """Follow the file until cancelled."""
         seen = self._known
         while True:
             await self._wait()
@@ -168,7 +169,7 @@ def _counts(changes: Changed | None) -> list[str]:
 
 
 def in_short(error: ConfigError, file: Path) -> str:
-    """The first problems, without the path, which is too long for a terminal."""
+    """The first problems, without a path too long for a terminal."""
     lines = [each.at(file.name) for each in error.problems]
     more = f"; and {len(lines) - MOST_SAID} more" if len(lines) > MOST_SAID else ""
     return "; ".join(lines[:MOST_SAID]) + more

@@ -27,9 +27,9 @@ async def listen_to_signals(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Call `stop` at the first signal and `stop_at_once` at the second.
+    """Call `stop` at the first signal, `stop_at_once` at the second.
 
-    SIGHUP tells that a terminal has closed, and stops; without a terminal it calls `reload`.
+    SIGHUP without a terminal calls `reload`; otherwise the terminal has closed.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()

@@ -1,4 +1,4 @@
-"""The kinds of check, and one check of one target. README.md says how to add a kind."""
+"""The kinds of check, and one check of one target."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Holdups:
 
     @property
     def seconds(self) -> float:
-        """Seconds by which all ticks were late, an overdue one included."""
+        """Lateness of all ticks, an overdue one included."""
         overdue = 0.0 if self._due is None else self._clock.monotonic() - self._due
         return self._total + max(overdue, 0.0)
 

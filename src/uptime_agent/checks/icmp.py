@@ -21,6 +21,7 @@ LONGEST_WAIT: Final = 2.0
 """Seconds after which a packet counts as lost."""
 
 _SHARE: Final = 0.9
+"""Of the time, for waiting: the rest is for the result."""
 
 _MARK: Final = struct.Struct("!QQd")
 _MARKS: Final = itertools.count(1)
@@ -46,7 +47,7 @@ class IcmpCheck:
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Send the packets. Unknown if this process may not."""
+        """Send packets. Unknown if this process may not."""
         mark = _MARK.pack(next(_MARKS), os.getpid(), at.watch.clock.monotonic())
         try:
             with echo(at, Budget(MOST_BYTES), mark) as socket:
@@ -83,7 +84,7 @@ class _Round:
     times: dict[int, float] = field(factory=dict)
 
     async def run(self, packets: int, wait: float) -> None:
-        """Wait up to `wait` seconds for each. Later answers count too."""
+        """Wait `wait` seconds for each. Later answers count too."""
         self.at.watch.begin("connect")
         for number in range(1, packets + 1):
             self.sent[number] = self.at.watch.clock.monotonic()

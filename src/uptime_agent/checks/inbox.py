@@ -22,7 +22,7 @@ MOST_RUNS: Final = 100
 """Runs remembered."""
 
 SENT_AGAIN_WITHIN: Final = 30.0
-"""Seconds in which an equal signal of a run is a repetition."""
+"""Seconds in which an equal signal is a repetition."""
 
 ROUNDING: Final = 0.5
 """Seconds between a deadline and its run's due instant."""
@@ -98,7 +98,7 @@ class Inbox:
         return signal
 
     def _repeated(self, signal: Signal) -> Signal | None:
-        """Some senders give all runs one id. So only signals that wait, or are recent, can be repeated."""
+        """Some senders give all runs one id, so only waiting or recent signals can be repeated."""
         before, sent = self._latest.get(signal.run or "", (None, 0.0))
         if before is None or (before.said, before.code, before.log) != (signal.said, signal.code, signal.log):
             return None
@@ -127,7 +127,7 @@ class Inbox:
         self._deadline = deadline.timestamp()
 
     def is_early(self, due: float) -> bool:
-        """Whether a run due at `due` (UTC seconds) precedes the deadline: a person asked for it."""
+        """Whether a run due then (UTC seconds) precedes the deadline: a person asked for it."""
         return due < self._deadline - ROUNDING
 
     @property
@@ -145,7 +145,7 @@ class Inbox:
         return not self._is_given_time
 
     def is_given_time(self) -> bool:
-        """Whether the target got time until its next deadline. True once."""
+        """Whether the target got time. True once."""
         found, self._is_given_time = self._is_given_time, False
         return found
 

@@ -63,7 +63,7 @@ def question(sent: int) -> bytes:
 
 
 def read(data: bytes, sent: set[int], received: int) -> Answer | None:
-    """Read an answer to a question sent at one of these times, or None."""
+    """Read an answer to one of our questions, or None."""
     if len(data) < _PACKET.size:
         return None
     head, stratum, _, _, delay, dispersion, reference, _, origin, came, left = _PACKET.unpack_from(data)

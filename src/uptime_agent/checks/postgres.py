@@ -17,7 +17,7 @@ from .contract import Attempt, CheckFailed, Finding, Kind, Status
 LONGEST: Final = 3600.0
 """Seconds. No check waits longer."""
 USER: Final = "postgres"
-"""By default: this process's user is no role there."""
+"""By default: this process's user is no role."""
 
 QUERY: Final = Query(b"SELECT 1", LONGEST, width=1, most_rows=1)
 

@@ -29,14 +29,14 @@ LONGEST_LOG: Final = 300
 """Characters of a signal's text."""
 
 _STANDS: Final = "stands"
-"""The key in a result's detail for the status that START and LOG signals keep."""
+"""Key of a detail: the status that START and LOG signals keep."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @frozen(kw_only=True)
 class PushCheck:
-    """Judges a target's reports. `grace`: seconds. `is_heard`: a port listens; if not, the status is unknown."""
+    """A target's reports. `grace`: seconds. Unknown if no port listens (`is_heard`)."""
 
     url: Url
     token: str = field(repr=False)
@@ -54,7 +54,7 @@ class PushCheck:
         return frozenset({self.token})
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Judge the signals since the last run. START and LOG keep the status."""
+        """Judge the signals since the last run."""
         if not self.is_heard:
             return Finding(status=Status.UNKNOWN, error="it reports by itself, and nobody listens with --once")
         signals = self.inbox.take()
@@ -138,7 +138,7 @@ def _detail(signal: Signal) -> Detail:
 
 
 def log_of(body: bytes) -> str | None:
-    """The beginning of a signal's text, on one line."""
+    """The beginning of a text, on one line."""
     found = printable(" ".join(body[: 4 * LONGEST_LOG].decode("utf-8", "replace").split()))
     return found[:LONGEST_LOG] or None
 

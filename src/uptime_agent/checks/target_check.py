@@ -1,4 +1,4 @@
-"""One check of a target: at the first address that answers, or at each."""
+"""One check of a target: at the first address that answers, or each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ADDRESSES: Final = 16
 """Addresses asked in one run."""
 
 TOLERATED: Final = 0.1
-"""Share of an answer's time for which we may be held up; beyond it we may be late ourselves."""
+"""Share of an answer's time. If held up longer, we may be late ourselves."""
 
 LEAST_TOLERATED: Final = 0.025
 """Seconds."""
@@ -37,7 +37,7 @@ class Mode(enum.Enum):
 
 @frozen(kw_only=True)
 class _Course:
-    """One attempt. `before`: phases of a shared lookup, which count for the first."""
+    """One attempt. `before`: phases of a shared lookup."""
 
     number: int = 1
     only: str | None = None
@@ -66,8 +66,8 @@ class _Trouble(Finding):
 class TargetCheck:
     """The check of one target.
 
-    - `timeout`: seconds of each attempt, redirects included: for all addresses together (ANY) or for each (ALL), with the
-      lookup.
+    - `timeout`: seconds of each attempt, redirects included: for all addresses together (ANY) or for each (ALL), with
+      the lookup.
     - `attempts`: the most in a run. Only a target that is down is tried again, at once.
     - `needs_at`: a host's limits. A redirect gives back its units and takes those of the new host.
     - `is_resolved`: the host is looked up. If not, the address is "" and ANY the only mode.

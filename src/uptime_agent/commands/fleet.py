@@ -34,8 +34,8 @@ def _read(file: Path) -> Config:
 def doctor(words: tuple[str, ...]) -> None:
     """Run each probe once on TARGET, a [[postgres]] of FILE, and say what works and what is missing.
 
-    Without TARGET say of the server of FILE's store, in PostgreSQL, whether a failover would lose commits: nodes need
-    standbys that commits wait for. Exit code 1 if it would, or if a probe that is on does not work.
+    Without TARGET say whether a failover of FILE's store, in PostgreSQL, would lose commits: nodes need standbys that
+    commits wait for. Exit code 1 if it would, or if a probe that is on does not work.
     """
     from scheduler import StoreError
 
@@ -65,8 +65,8 @@ def doctor(words: tuple[str, ...]) -> None:
 def explain(target: str, file: Path, *, as_json: bool) -> None:
     """Say for each probe of TARGET, a PostgreSQL server of FILE, which scope gives which value.
 
-    Scopes lie within one another: the server, its cluster, group and all servers of the tables, [probes] of the file,
-    and what is built in. The innermost scope that sets a value decides.
+    The innermost scope that sets a value decides. From within: the server, its cluster, its group, all servers of the
+    tables, [probes] of the file, what is built in.
     """
     from ..probing import explained, explained_in_json, server_of
     from ..tables import TablesUnread
@@ -149,9 +149,9 @@ def metrics(words: tuple[str, ...], last: float | None, database: str | None, *,
 @click.argument("where", metavar="FILE|URL")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per node.")
 def fleet(where: str, *, as_json: bool) -> None:
-    """Show the nodes that have the store of FILE, or the one at URL, and what each of them has.
+    """Show the nodes that share the store of FILE, or the one at URL, and what each of them has.
 
-    Exit code 1 if there is none, or if the lease of one has ended.
+    Exit code 1 if there is none, or if a lease has ended.
     """
     from scheduler import StoreError
     from scheduler.stores import NoTables
@@ -183,9 +183,9 @@ def fleet(where: str, *, as_json: bool) -> None:
 def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: bool) -> None:
     """Check that each job of a store has its next start and a node. Mend what is wrong, and say so.
 
-    The store is that of FILE, or the one at URL, in PostgreSQL; with --queue that of programs. Nodes may run
-    meanwhile, or none: it takes nothing over and runs no job. Nodes audit by themselves too, every five minutes. Exit
-    code 1 if anything was wrong.
+    The store is that of FILE, or the one at URL, in PostgreSQL; with --queue that of your programs. Nodes may run
+    meanwhile: it takes nothing over and runs no job. Nodes audit by themselves too, every five minutes. Exit code 1 if
+    anything was wrong.
     """
     from scheduler import SchedulerError, StoreError, audit_store
     from scheduler.stores import NoTables

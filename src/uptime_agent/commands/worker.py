@@ -52,9 +52,8 @@ def worker(  # noqa: PLR0917 - the options, in their order
 ) -> None:
     """Run jobs of a store that stand in a beanstalkd. Any number of workers may do so.
 
-    MODULE:NAME is a mapping in a Python module of yours, from the names of tasks to their functions. Your programs add
-    the jobs. Jobs of other tasks, and jobs for nodes with other labels, are left to other workers. Ends by Ctrl-C or
-    SIGTERM.
+    MODULE:NAME is a mapping in your Python module, from names of tasks to functions. Your programs add the jobs. Other
+    workers run jobs of other tasks, and jobs for nodes with other labels. Ends by Ctrl-C or SIGTERM.
     """
     import anyio
 

@@ -1,6 +1,6 @@
 """The configuration: what is checked, how often, within which limits, stored where.
 
-Reads files and the environment; starts nothing and opens no store. On the main thread.
+Starts nothing and opens no store. On the main thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""[[channel]] and [notify]: who is told, how, and by which rules."""
+"""[[channel]] and [notify]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration, read strictly: an agent starts as the file says, or says what is wrong."""
+"""The configuration, read strictly: an agent starts as the file says."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Config:
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    """Read a file. Raises ConfigError. Without `needs_secrets`, unset variables are left out."""
+    """Read a file. Raises ConfigError. Without `needs_secrets`, values of unset variables are left out."""
     try:
         content = _content(file)
     except OSError as exc:
@@ -317,7 +317,7 @@ def _targets(
 
 
 def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
-    """Names and tags of faulty checks: no further problems are told of them."""
+    """Faulty checks, of which no further problems are told."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if len(targets) == len(tables):
         return frozenset()

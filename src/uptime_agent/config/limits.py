@@ -1,7 +1,4 @@
-"""Limits: checks at a time, and how much history is kept.
-
-The file decides, or else the environment, or else the defaults.
-"""
+"""Limits. The file decides, or else the environment, or else the defaults."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class Limits:
     named: Mapping[str, float]
 
     def now(self, before: Limits) -> dict[str, float]:
-        """The named limits after `before`. A host without its own limit gets that of all hosts."""
+        """The named limits after `before`. A host that lost its own gets that of all hosts."""
         gone = {name: self.named[HOSTS] for name in before.named if name not in self.named and name.startswith(HOST)}
         return {**gone, **self.named}
 

@@ -196,7 +196,7 @@ class MetricsPlace:
         return MemoryMetrics(kept), None
 
     def retention(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> Retention:
-        """A server's own setting comes first."""
+        """How long metrics are kept. A server's own setting comes first."""
         from ..postgres import Retention  # noqa: PLC0415
 
         is_memory = self.beside(history) == StorePlace()

@@ -1,4 +1,4 @@
-"""[[postgres]]: which servers are probed, by which role, and how."""
+"""[[postgres]]: servers that are probed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The preview for `timerqueue check`: what would run, and when."""
+"""The preview for `timerqueue check`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_COMPARED: Final = 20
 
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
-    """Targets with their next starts, then the load and whether it fits the limits."""
+    """Targets with their next starts, then the load against the limits."""
     for target in config.targets:
         yield from _target_lines(target, now)
     enabled = [target for target in config.targets if target.is_enabled]
@@ -50,6 +50,7 @@ def over(config: Config, now: datetime) -> list[Target]:
 
 
 def _comes_again(schedule: Schedule, now: datetime) -> bool:
+    """Whether the next start comes before the year 10000."""
     try:
         return isinstance(schedule, (Every, After)) and bool(now + schedule.interval)
     except OverflowError:
@@ -149,7 +150,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
 
 
 def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
-    """By limit and target. No target is checked twice at the same time."""
+    """No target is checked twice at the same time."""
     found: dict[str, list[float]] = {TOTAL: []}
     for target, rate in zip(targets, rates, strict=True):
         for name in (TOTAL, *target.needs):

@@ -38,10 +38,7 @@ def read_maintenance(
 def check_parents(
     targets: Collection[Target], sections: Mapping[str, Section], groups: Iterable[GroupPlan], names: Collection[str]
 ) -> None:
-    """Note unknown parents and circles.
-
-    `sections` and `names`, of all checks and groups, include faulty ones.
-    """
+    """Note unknown parents and circles. `sections` and `names` include faulty ones."""
     for target in targets:
         for name in target.depends_on:
             if name not in sections and name not in names:
@@ -164,7 +161,7 @@ def _group(section: Section, targets: Collection[Target], broken: Collection[str
 
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:
-    """None: all."""
+    """Read "k of n". None: all."""
     words = value.split() if isinstance(value, str) else []
     match words:
         case ["all"]:

@@ -54,7 +54,7 @@ class Target:
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     quorum: Quorum | None = None
-    """None: the node that has the target checks it alone."""
+    """The nodes that check it. None: the node that has it."""
     is_enabled: bool = True
     is_resolved: bool = True
     """Its host is looked up. If not, a check takes a host's unit only when it goes there."""
@@ -195,7 +195,7 @@ def _interval(value: Any) -> float:
 
 
 def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Make file names relative to `folder`: the agent may start anywhere."""
+    """Make file names relative to `folder`."""
     if not _NAMES_FILES.intersection(table):
         return table
     found = dict(table)

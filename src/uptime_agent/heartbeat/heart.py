@@ -51,7 +51,7 @@ class Bounds:
 
 
 class Heart:
-    """`check` requests the URL; `look` returns troubles besides the loop's; `say` is told of silence."""
+    """Requests with `check` while `look` returns no lasting trouble; `say` is told of silence."""
 
     def __init__(
         self,

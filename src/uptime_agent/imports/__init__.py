@@ -1,4 +1,4 @@
-"""Files of other monitors become our configuration, with notes on what could not be carried over."""
+"""Files of other monitors become our configuration."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _reports(draft: Draft) -> bool:
 
 
 def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> None:
-    """Leave out what our reader refuses: first of checks, then of tables about them."""
+    """First of checks, then of tables about them."""
     checks = [each for each in drafts if each.kind == "check" and not each.is_dropped]
     pending = _amended(checks, problems, of_file)
     if not pending and all(each.kind == "check" for each in drafts):

@@ -1,4 +1,4 @@
-"""One connection: made step by step, asked in pipelines, cancelled when given up."""
+"""One connection, asked in pipelines."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Connection:
 
     @property
     def is_standby(self) -> bool | None:
-        """Whether the server is in recovery, as it last told. Poolers do not tell."""
+        """Whether it is in recovery, as last told. Poolers do not tell."""
         told = self._pg.parameter_status(b"in_hot_standby")
         return None if told is None else told == b"on"
 

@@ -24,7 +24,7 @@ _PIECE: Final = 64 * 1024
 
 
 def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
-    """Say goodbye and close. Returns the socket to listen to, if a server knows the connection."""
+    """Say goodbye and close. Returns the socket to listen to, if any."""
     left = wire.leave() or _leave_alone(connection)
     if left is None:
         return None
@@ -52,7 +52,7 @@ def _leave_alone(connection: PGconn) -> socket.socket | None:
 
 
 async def gone(left: socket.socket) -> None:
-    """Return when the server has closed its side, or sent MOST. The caller closes ours."""
+    """Return when the server has closed its side, or sent MOST."""
     read = 0
     with suppress(OSError):
         while read < MOST:

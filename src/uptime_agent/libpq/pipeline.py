@@ -34,7 +34,7 @@ SLOWEST_NETWORK: Final = 1.0
 """Seconds beyond a query's own time: a stalled server ends no query."""
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of an answer's rows: in memory ten times that, if values are small."""
+"""Bytes of an answer's rows, up to ten times that in memory."""
 MOST_ROWS: Final = 50_000
 MOST_DROPPED: Final = 10_000
 """Results after a pipeline was given up."""
@@ -44,7 +44,7 @@ _OF_VALUE: Final = 4
 _OF_COLUMN: Final = 19
 """Bytes of a row, a value and a column, besides their texts."""
 _READS: Final = 3
-"""Calls until libpq has read a TLS record, whose rest wakes no socket."""
+"""Calls to read a TLS record, whose rest wakes no socket."""
 
 Bytes = tuple[bytes | None, ...]
 """A row as the server writes it."""

@@ -32,7 +32,7 @@ BESIDES: Final = 128 * 1024
 """Bytes besides rows: for the login, certificates included, and each later exchange."""
 
 WORN: Final = 512 * 1024
-"""Bytes besides rows after which libpq's leftovers slow it down. An honest server sends some 100 per query."""
+"""Bytes besides rows that slow libpq down. An honest server sends some 100 per query."""
 
 _WRITTEN: Final = 64 * 1024
 
@@ -75,7 +75,7 @@ class Wire:
         await (self._sent() if is_writing else self.exchange())
 
     async def exchange(self) -> None:
-        """Send what libpq wrote, and give it the server's next slice.
+        """Send what libpq wrote, and give it the next slice.
 
         Raises Unreachable if the connection is lost or the server sends too much.
         """

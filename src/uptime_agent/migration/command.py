@@ -32,9 +32,9 @@ def import_jobs(
 ) -> None:
     """Put the jobs of MODULE:SCHEDULER, an APScheduler 3, into a store.
 
-    Imports your program, as a server does, and runs no job. Stop what uses either store first. All jobs are judged
-    before any is stored, and if one has no counterpart none is: exit code 1. A second import finds the jobs of the
-    first, and changes only what differs. They keep their pauses, counts and next starts then.
+    Imports your program and runs no job. Stop what uses either store first. All jobs are judged first: if one has no
+    counterpart none is stored, and the exit code is 1. A second import changes only what differs. Jobs keep their
+    pauses, counts and next starts.
     """
     import anyio
 

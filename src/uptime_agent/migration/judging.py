@@ -1,4 +1,4 @@
-"""All jobs are judged before any is stored: `Scheduler.add` refuses them, in memory, while the clock stands still."""
+"""All jobs are judged by `Scheduler.add`, in memory, before any is stored. Nothing runs."""
 
 from __future__ import annotations
 

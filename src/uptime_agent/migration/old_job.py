@@ -46,7 +46,7 @@ class OldJob:
 
 
 def read_jobs(scheduler: object) -> list[OldJob]:
-    """Read a scheduler's jobs. A started one is paused. Its job stores do not change. Raises Unread."""
+    """Read a scheduler's jobs; pause it if started. Its job stores do not change. Raises Unread."""
     if not isinstance(scheduler, BaseScheduler):
         msg = f"it is {scheduler!r:.100}, no scheduler of APScheduler 3"
         raise Unread(msg)
@@ -127,7 +127,7 @@ _NOT_SAID: Final = object()
 
 
 def _with_lasting_ids(jobs: Iterator[OldJob] | Any) -> list[OldJob]:
-    """Name random ids after functions: a second import must find the jobs."""
+    """Name random ids after functions: a second import must find them."""
     named: list[OldJob] = []
     taken = {each.id for each in jobs if not each.is_random}
     for job in jobs:

@@ -1,7 +1,7 @@
-"""The refusal of a job."""
+"""The refusal of a job that has no counterpart here."""
 
 from __future__ import annotations
 
 
 class NotCarried(Exception):
-    """A job has no counterpart here. Says what to do by hand."""
+    """A job cannot be carried over. Says what to do by hand."""

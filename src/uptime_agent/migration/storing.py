@@ -1,4 +1,4 @@
-"""Judged jobs go into a store."""
+"""Judged jobs go into a store. A repetition changes nothing."""
 
 from __future__ import annotations
 

@@ -85,6 +85,7 @@ def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
 
 
 def _ended(schedule: Schedule, trigger: Any) -> Schedule:
+    """The end_date is inclusive."""
     return schedule if trigger.end_date is None else schedule.between(None, trigger.end_date + _MOMENT)
 
 
@@ -114,6 +115,7 @@ def _time_of(trigger: Any) -> time:
 
 
 def _until(schedule: Schedule, end: date | None, tz: tzinfo) -> Schedule:
+    """The last day is inclusive."""
     if end is None:
         return schedule
     return schedule.between(None, datetime.combine(end + timedelta(days=1), time(), tz).astimezone(UTC))

@@ -21,7 +21,7 @@ class Attempt:
 
     Complete the phase "connect" of `watch` once the address has answered. `connect_within`: seconds for connecting, as
     another address may follow, unless `is_last`: then for everything. The caller cancels: no other timeout is needed.
-    `before`: the detail of the target's last result.
+    `before`: the detail of the target's last result, also from an earlier process.
     """
 
     address: str
@@ -53,8 +53,9 @@ class Check(Protocol):
 class Hop:
     """Another check to make instead, in the time that is left.
 
-    Its host is looked up, and that host's limits are awaited. Only addresses that it `permits` are dialled.
-    `is_redirect`: the target sent us, and answers for trouble there. Otherwise trouble leaves the target unknown.
+    Its host is looked up, and that host's limits are awaited. Only addresses that it `permits` are dialled; `refusal`
+    is the error for others. `is_redirect`: the target sent us, and answers for trouble there. Otherwise trouble leaves
+    the target unknown.
     """
 
     check: Check
@@ -77,6 +78,7 @@ class Kind:
 
     - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must name none.
     - `make(url=..., **options)`: makes a check. Raises Clash.
+    - `options`: its own keys in the configuration, with their readers.
     - `is_resolved`: its host is looked up, its limit awaited, its addresses asked one by one. If not, it gets one
       attempt, at the address "". It dials nothing itself, but may return a Hop.
     - `least_interval`: seconds. The shortest interval, and at least the default.

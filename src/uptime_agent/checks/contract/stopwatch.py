@@ -51,7 +51,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, phase: str) -> Iterator[None]:
-        """Measure the body. The phase stays incomplete if it raises."""
+        """Measure the body. If it raises, the phase stays incomplete."""
         self.begin(phase)
         yield
         self.end()

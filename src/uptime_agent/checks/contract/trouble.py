@@ -1,4 +1,4 @@
-"""Whose trouble an error is: the target's, which is down, or ours, which leaves it unknown."""
+"""Whose trouble an error is: the target's (down), or ours (unknown)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _of_tls(error: ssl.SSLError, peer: str) -> Trouble | None:
 
 
 def out_of_descriptors() -> bool:
-    """Whether this process can open nothing more, so that lookups fail without a reason."""
+    """Whether this process can open nothing: lookups fail without a reason."""
     try:
         os.close(os.dup(2))
     except OSError as exc:

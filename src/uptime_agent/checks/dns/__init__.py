@@ -1,4 +1,4 @@
-"""Checks of dns:// targets. They ask the URL's server, over UDP and, if truncated, over TCP."""
+"""Checks of dns:// targets, over UDP and, if truncated, over TCP."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Transport(enum.Enum):
 
 @frozen(kw_only=True)
 class DnsCheck:
-    """Asks the URL's server for records of the name in the path."""
+    """Asks for records of the name in the URL's path."""
 
     url: Url
     record: str | None = None

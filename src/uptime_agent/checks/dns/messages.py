@@ -41,6 +41,7 @@ _QR: Final = 0x8000
 _FIXED: Final = struct.Struct("!HHIH")
 _POINTER: Final = 0xC0
 _BESIDE: Final = ("DNAME", "NSEC", "NSEC3", "OPT", "RRSIG")
+"""Types that accompany the requested ones."""
 _KNOWN: Final = frozenset(int(dns.rdatatype.from_text(each)) for each in (*RECORDS, *_BESIDE))
 _TEXTS: Final = frozenset({"TXT", "SPF"})
 
@@ -56,12 +57,12 @@ class Answers:
 
     @property
     def texts(self) -> list[str]:
-        """Records, sorted: the server's order does not matter."""
+        """Sorted: the server's order does not matter."""
         return sorted(self.records.values())
 
 
 def question(name: str, record: str) -> dns.message.QueryMessage:
-    """Ask for a type of record. Raises ValueError with what was expected."""
+    """Make a question. Raises ValueError with what was expected."""
     query = dns.message.make_query(_name(name, record), record, use_edns=0, payload=LARGEST_DATAGRAM)
     query.flags |= dns.flags.AD  # "say whether you have verified it", without the signatures themselves
     return query
@@ -79,7 +80,7 @@ def _name(name: str, record: str) -> dns.name.Name:
 
 
 def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
-    """Whether it claims to answer. It may be late or forged."""
+    """Whether it claims to answer; it may be forged."""
     if len(data) < _HEADER.size:
         return False
     number, flags, *_ = _HEADER.unpack_from(data)
@@ -100,7 +101,7 @@ async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
 
 
 def _look_through(data: bytes, questions: int, records: int) -> None:
-    """Raise CheckFailed for an unexpected or broken record. Follows no name."""
+    """Raise CheckFailed for an unexpected or broken record."""
     at = _HEADER.size
     try:
         for _ in range(questions):
@@ -124,7 +125,7 @@ def _after_name(data: bytes, at: int) -> int:
 
 
 def parsed(query: dns.message.QueryMessage, data: bytes) -> Answers:
-    """Parse a message that was looked through. Raises CheckFailed."""
+    """Parse a checked message. Raises CheckFailed."""
     try:
         response = dns.message.from_wire(data)
         if not query.is_response(response):

@@ -1,4 +1,4 @@
-"""DOMAIN: a domain is registered, and stays so for a while."""
+"""DOMAIN: a domain is registered, for a while."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OK, _NOT_FOUND, _TOO_OFTEN = 200, 404, 429
 _LEADS_ON: Final = frozenset({301, 302, 303, 307, 308})
 
 _known: dict[str, tuple[float, dict[str, str]]] = {}
-"""Lists of registries by URL, which many checks share, with the time of reading."""
+"""Lists of registries by URL, and when they were read."""
 
 
 @frozen(kw_only=True)
@@ -77,7 +77,7 @@ class DomainCheck:
         return 2 * (MOST_REDIRECTS + 1)
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Judge by a kept answer, or return which server to ask."""
+        """Judge by a kept answer, or ask a server."""
         now = at.watch.clock.wall()
         kept = _kept(at.before, now)
         if kept is not None:
@@ -91,7 +91,7 @@ class DomainCheck:
         return Hop(_Question(url=url, domain=self, is_list=True), _anywhere, str, is_redirect=False)
 
     def asking_registry(self, known: dict[str, str]) -> Finding | Hop:
-        """Go to the registry that a list names."""
+        """Ask the registry of a list."""
         base = registry_of(self.url.host, known)
         if base is None:
             top = self.url.host.rpartition(".")[2]
@@ -106,7 +106,7 @@ class DomainCheck:
         return self.leading_to(found, Origin("", ""))
 
     def leading_to(self, found: _Question, origin: Origin) -> Hop:
-        """Go where a server has led us, if permitted."""
+        """Follow a server's redirect, if permitted."""
         permits = partial(may_dial, self.redirect_targets, origin, found.url.host)
         return Hop(
             found,
@@ -155,7 +155,7 @@ class _Question:
         return self.domain.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """If the answer makes no sense, the domain's status is unknown."""
+        """A senseless answer leaves the status unknown."""
         domain, now = self.domain, at.watch.clock.wall()
         context = certificates.context(domain.ca_file)
         document = await fetch(at, self.url, _ACCEPT, LONGEST_LIST if self.is_list else LONGEST_ANSWER, context)

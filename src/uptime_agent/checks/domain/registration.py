@@ -1,4 +1,4 @@
-"""Answers of registries in RDAP (RFC 9083 and 9224). Their texts may be anything."""
+"""Answers of registries in RDAP (RFC 9083 and 9224)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _EXPECTED: Final = 'text, { file = "PATH" } or { env = "NAME" }'
 
 @frozen
 class Body:
-    """A body as it is sent. `secrets`: texts in it never shown."""
+    """A body to send, and `secrets` in it."""
 
     content: bytes = field(repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)

@@ -1,4 +1,4 @@
-"""Decompression, up to a size: a few bytes may stand for gigabytes."""
+"""Decompression: a few bytes may stand for gigabytes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Exchange:
         self._watch.begin("first_byte")
 
     async def head(self) -> Head:
-        """Read the head; skip interim responses such as 100 and 103. Raises CheckFailed if it is invalid."""
+        """Read the head after interim responses (100, 103). Raises CheckFailed if it is invalid."""
         await self._feed()  # h11 need not be asked what it makes of nothing
         while True:
             event = await self._next()
@@ -76,7 +76,7 @@ class Exchange:
                 return event
 
     async def part(self, most: int) -> bytes:
-        """Read the body's next part, up to `most` bytes in all. Empty: that was all."""
+        """Read the body's next part. Empty: that was all, or `most` bytes."""
         is_whole = self._body >= most or self._body == self._length
         if is_whole or not isinstance(self._head, h11.Response):
             return b""
@@ -158,7 +158,7 @@ _TOO_LONG: Final = f"its header is longer than {MOST_HEAD // 1024} KiB"
 
 
 class HeadGuard:
-    """Looks through a header as it comes. `size`: bytes so far."""
+    """Looks through a header. `size`: bytes so far."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -166,7 +166,7 @@ class HeadGuard:
         self._last = b""
 
     def look(self, piece: bytes) -> None:
-        """Raise CheckFailed if no header holds such bytes, or if it is too long."""
+        """Raise CheckFailed if it is no header, or too long."""
         if self.size < len(_START):
             self._check_start((self._last + piece)[:_QUOTED])
         seen = self._last + piece

@@ -51,7 +51,7 @@ class Wildcards:
 
 @frozen(kw_only=True)
 class Expectations:
-    """Expectations of a response. `headers`: by name in small letters; None: must be absent."""
+    """`headers`: by name in small letters; None: must be absent."""
 
     status: Codes = ((200, 399),)
     headers: Mapping[str, Wildcards | None] = field(factory=dict)

@@ -1,6 +1,6 @@
 """Texts that one request hands on to the next, in place of `{name}`.
 
-Escaped for their place, as they come from a server, and refused where no escape helps.
+They come from a server, so they are escaped for their place, or refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Unfit(Exception):
 
 @frozen
 class Take:
-    """A text at a path in JSON, in a header, or a pattern's first group in the body."""
+    """A text at a path in JSON, in a header, or a pattern's first group."""
 
     name: str
     json: JsonPath | None = None
@@ -81,7 +81,7 @@ def _bounded(name: str, found: str) -> str:
 
 
 def names_in(url: Url, headers: Mapping[str, str]) -> set[str]:
-    """The names that they need."""
+    """The names of texts that URL and headers need."""
     texts = " ".join(headers.values())
     return {each.lower() for each in _IN_URL.findall(url.target)} | set(PLACE.findall(texts))
 
@@ -109,7 +109,7 @@ def _in_header(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_body(body: Body, headers: Mapping[str, str], values: Mapping[str, str]) -> Body:
-    """Fill a body with texts, escaped as JSON or form if it is one."""
+    """Fill texts in, escaped as JSON or form if it is one."""
     if not values or b"{" not in body.content:
         return body
     try:

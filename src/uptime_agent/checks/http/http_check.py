@@ -1,4 +1,4 @@
-"""HTTP and HTTPS: one request on a new connection. The target's name is in Host header and SNI."""
+"""HTTP and HTTPS: one request on a new connection."""
 
 from __future__ import annotations
 

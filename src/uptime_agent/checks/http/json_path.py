@@ -51,7 +51,7 @@ _OF_ANY_TYPE: Final = ("==", "!=")
 
 
 class NoJson(ValueError):
-    """Why a text is no JSON, after "its body is"."""
+    """Says why a text is no JSON, after "its body is"."""
 
 
 class NotThere(LookupError):
@@ -124,7 +124,7 @@ def parse_path(text: str) -> JsonPath:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Read a path, maybe with a comparison. Raises ValueError with what was expected."""
+    """Read a path, maybe with a comparison. Raises ValueError."""
     if len(text) > LONGEST:
         raise ValueError(f"a path of at most {LONGEST:,} characters")
     if not text.startswith("$"):

@@ -21,7 +21,7 @@ LARGEST: Final = 500
 """Steps of a program."""
 
 AT_ONCE: Final = 2_000_000
-"""Steps times bytes searched without a thread: at worst ten milliseconds."""
+"""Steps times bytes without a thread: at worst ten milliseconds."""
 
 _MEMORY: Final = 2**20
 _LONGEST: Final = 1_000
@@ -48,7 +48,7 @@ class Pattern:
         return int(self._program.groups)
 
     async def search(self, content: bytes | bytearray) -> tuple[str, ...] | None:
-        """Search the first 64 KiB. Returns the match and its groups, "" for an unmatched one."""
+        """Find the match and its groups in the first 64 KiB."""
         searched = content[:MOST_SEARCHED].decode(errors="replace").encode()  # no expression fits what is no UTF-8
         if self._program.programsize * len(searched) <= AT_ONCE:
             found = self._program.search(searched)

@@ -1,7 +1,7 @@
 """Where a redirect may lead.
 
-A target may redirect us to what only we can reach, such as a cloud's metadata service. The dialled address decides, as
-its owner chooses a name's addresses.
+A target may redirect us to what only we can reach, such as a cloud's metadata service. A name's owner chooses its
+addresses, so the dialled address decides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Origin:
 
 
 def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
-    """Where `location` leads from `url`, without credentials. Raises CheckFailed if it is refused."""
+    """Where `location` leads from `url`, without credentials. Raises CheckFailed."""
     if len(location) > LONGEST:
         raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {LONGEST:,}")
     base = f"{url.scheme}://{url.bracketed}:{url.port}{url.target}"
@@ -61,14 +61,14 @@ def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
 
 
 def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
-    """Whether a redirect may dial the address. The check's own host may be private if it was before."""
+    """Whether a redirect may dial the address. The check's own host may be private if it started so."""
     if targets is RedirectTargets.ANY or is_public(address):
         return True
     return host == origin.host and not is_public(origin.address)
 
 
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
-    """Why a redirect is refused, and what would allow it."""
+    """Why it is refused, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
     return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
 

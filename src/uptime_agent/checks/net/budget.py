@@ -1,6 +1,6 @@
 """The budget of an exchange: bytes, and the pieces in which they come.
 
-Each piece costs a turn of the event loop. So an answer in more pieces than an honest one is cut off.
+Each piece costs a turn of the event loop, so tiny pieces are cut off.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BYTES_PER_EVENT: Final = 256
 
 @define(eq=False)
 class Budget:
-    """Raises CheckFailed beyond the bound, without naming the peer."""
+    """Bytes and pieces so far. Raises CheckFailed beyond the bound, without naming the peer."""
 
     most_bytes: int
     bytes: int = 0

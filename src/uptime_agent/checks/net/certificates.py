@@ -1,4 +1,4 @@
-"""TLS contexts, made once: reading certificates takes longer than a check."""
+"""TLS contexts, made once: reading certificates takes long."""
 
 from __future__ import annotations
 

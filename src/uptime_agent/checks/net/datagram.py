@@ -1,4 +1,4 @@
-"""Datagrams to and from one address: sent again when lost, and counted."""
+"""Datagrams to and from one address."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ASKED_AGAIN_AFTER: Final = 1.5
 """Seconds after which a datagram counts as lost."""
 
 REST_AFTER: Final = 200
-"""Foreign datagrams that fill a socket: an answer may be dropped."""
+"""Foreign datagrams that may fill a socket."""
 
 REST: Final = 0.01
-"""Seconds. Other tasks get their turns when a socket is flooded."""
+"""Seconds, for other tasks, when a socket is flooded."""
 
 
 class Datagrams:
@@ -53,8 +53,7 @@ class Datagrams:
         """Send a question, again when it may be lost, until `understood` returns a value. Completes the phase
         "connect".
 
-        Other datagrams are skipped: senders can forge the address. After too many, a timeout says nothing about the
-        server.
+        Other datagrams are skipped: the address can be forged. After too many, a timeout says nothing about the server.
 
         Raises OSError, CheckFailed, and TimeoutError if its time is over and another address follows.
         """

@@ -34,7 +34,7 @@ _NUMBERS: Final = 2**16
 
 
 class EchoUnsupported(Exception):
-    """This process may open neither socket. The text says what it lacks."""
+    """This process may open neither socket."""
 
 
 def checksum(data: bytes) -> int:
@@ -54,7 +54,7 @@ def request(family: int, number: int, mark: bytes) -> bytes:
 
 
 def answered(family: int, data: bytes, mark: bytes) -> int | None:
-    """The answered request's number, if ours. An IP header may precede the message."""
+    """The answered request, if ours. An IP header may precede."""
     if family == socket.AF_INET and data and data[0] >> 4 == _VERSION_4:
         data = data[(data[0] & 0x0F) * 4 :]
     if len(data) < _HEADER.size or data[_HEADER.size :] != mark:

@@ -1,6 +1,7 @@
 """When certificates expire: the server's, and the first of its chain.
 
-A verified chain ends at a trusted authority: other certificates do no harm. No length in a certificate is trusted.
+A verified chain ends at a trusted authority: other certificates do no harm. Unverified, the whole chain counts. No
+length in a certificate is trusted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..contract import Finding, Status
 MOST_CERTIFICATES: Final = 20
 
 _DER: Final = 2
+"""Python's number for DER before 3.13."""
 
 _VERSION: Final = 0xA0
 _LONG: Final = 0x80
@@ -37,7 +39,7 @@ class Expiry:
     host: str
 
     def first(self, other: Expiry | None) -> Expiry:
-        """The earlier of both: a redirected check relies on both servers."""
+        """The earlier of both: a redirected check relies on both."""
         if other is None:
             return self
         recheck = min(self, other, key=lambda each: each.chain)

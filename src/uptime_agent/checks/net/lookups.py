@@ -24,7 +24,7 @@ Ask = Callable[[str], Sequence[str]]
 PLACES: Final = 64
 PLACES_OF_PROVEN: Final = 32
 MOST_PROVEN: Final = 10_000
-"""Redirects may lead to any number of names."""
+"""Redirects may lead to more names."""
 
 
 class NotLookedUp(OSError):
@@ -87,7 +87,7 @@ class SystemLookup:
         return lookup.addresses
 
     def why_late(self, host: str) -> str:
-        """Words after "cannot look it up in time", if it waits for other lookups."""
+        """Words after "cannot look it up in time"."""
         lookup = self._under_way.get(host)
         if lookup is not None and lookup.has_begun:
             return ""

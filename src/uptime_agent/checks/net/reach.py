@@ -51,7 +51,7 @@ class Reach:
         )
 
     def refusal(self, host: str, address: str) -> str:
-        """Why an address is not dialled, and what would allow it."""
+        """Why it is not dialled, and what would allow it."""
         place = address if host == address else f"{host} ({address})"
         return f'{place} is not asked: "targets" in the configuration does not allow it'
 
@@ -61,7 +61,7 @@ PUBLIC: Final = Reach(is_any=False, is_public=True)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the internet, in no network of ours."""
+    """Whether an address is on the internet."""
     found = effective(address)
     if found is None:
         return False
@@ -73,7 +73,7 @@ def is_public(address: str) -> bool:
 
 
 def effective(address: str) -> Address | None:
-    """The IPv4 address within an IPv6 address, or the address itself. None: invalid."""
+    """The address, or the IPv4 address in it. None: invalid."""
     try:
         found = ip_address(address)
     except ValueError:

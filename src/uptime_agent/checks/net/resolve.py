@@ -50,7 +50,7 @@ class Resolver:
         self._worked: dict[str, None] = {}
 
     def follow(self, hosts: Mapping[str, Sequence[str]], reach: Reach = ANYWHERE) -> None:
-        """Use these from now on."""
+        """Use these answers and this reach from now on."""
         self._hosts = hosts
         self._reach = reach
 

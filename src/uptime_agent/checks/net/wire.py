@@ -25,7 +25,7 @@ _UNDER_WAY: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.E
 
 
 class Wire(ByteStream):
-    """A connected socket as a stream, with a budget; nothing is read ahead."""
+    """A socket as a stream with a budget. Nothing is read ahead."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         self._socket = connection
@@ -128,7 +128,7 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
 
 
 def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
-    """An address's family and arguments of `connect`. Only zones need the system."""
+    """An address's family and arguments of `connect`."""
     version = address_family(address)
     if version is None or "%" in address:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]

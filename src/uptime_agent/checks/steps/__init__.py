@@ -1,4 +1,4 @@
-"""Checks of several steps that hand texts on. Each is a check of any kind, with its own limits."""
+"""Checks of several steps that hand texts on."""
 
 from __future__ import annotations
 

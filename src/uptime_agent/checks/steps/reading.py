@@ -24,7 +24,7 @@ _SOURCE: Final = "{ json = PATH }, { header = NAME }, { regex = EXPRESSION }, or
 
 
 def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
-    """Read the first URL and a kind that makes the check. No kind: problems were noted."""
+    """Read the first URL and a kind. No kind: problems were noted."""
     before = len(section.problems)
     if section.has("url"):
         section.take("url", lambda _: None, None)

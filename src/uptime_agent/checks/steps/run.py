@@ -19,7 +19,7 @@ from ..target_check import Mode, TargetCheck
 from .step import Step, StepsCheck
 
 TIMEOUT_OF_ALWAYS: Final = 5.0
-"""Seconds, by default, in addition to all other steps' time."""
+"""Seconds, in addition to all other steps' time."""
 
 
 @frozen(kw_only=True)
@@ -44,14 +44,14 @@ class _Progress:
 
 @frozen(kw_only=True)
 class StepsRun:
-    """The check of a target with steps. `around`: how each is asked, with one timeout for all."""
+    """A target with steps. `around`: how each is asked, with one timeout for all."""
 
     check: StepsCheck
     around: TargetCheck
     before: Callable[[], Detail] = dict
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Return the result, or a subtask that goes on at some host."""
+        """Return the result, or a subtask at some host."""
         return await self._go(_Progress(left=self.around.timeout), None)
 
     async def _go(self, progress: _Progress, held: str | None) -> CheckResult | list[Subtask]:

@@ -138,14 +138,14 @@ class Conversation:
             await self._stream.send(said.encode())
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> ByteStream:
-        """Continue over TLS. Raises CheckFailed if unread bytes came in the clear."""
+        """Continue over TLS. Raises CheckFailed if unread bytes are left."""
         if self._received:
             raise self._failed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
         self._stream = await secured(self._stream, self._watch, context, host)
         return self._stream
 
     async def expect(self, wanted: Expect | Search) -> None:
-        """Read until it comes. Raises CheckFailed if it does not."""
+        """Read until it comes. Raises CheckFailed."""
         with self._watch.measure("receive"):
             if isinstance(wanted, Expect) and not wanted.is_pattern:
                 await self._text(wanted)

@@ -18,7 +18,7 @@ _NO_RECORD: Final = frozenset({"ANY", "AXFR", "IXFR"})
 
 
 def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a draft for each target of each module, and modules without targets. Raises NotImported.
+    """Read a draft for each target of each module, and losses. Raises NotImported.
 
     `targets`: by module; by default from a prometheus.yml next to the file.
     """

@@ -1,4 +1,4 @@
-"""Parts of all importers: files as values, and drafts of our tables."""
+"""Parts of all importers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SIGN_IN: Final = "Basic and the client id and client secret, as id:secret in ba
 
 
 def sign_in_first(draft: Draft, token_url: str, *, scopes: str = "", audience: str = "") -> None:
-    """Ask for a token, then do what the check does. `scopes`: separated by blanks."""
+    """Make a step that signs in first. `scopes`: separated by blanks."""
     request = Draft("request", draft.url, kind="check.step", lines=dict(draft.lines))
     request.options = {key: draft.options.pop(key) for key in list(draft.options) if key not in _OF_THE_CHECK}
     headers = request.options.setdefault("headers", {})

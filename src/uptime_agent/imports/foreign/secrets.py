@@ -25,7 +25,7 @@ _MASK: Final = "***"
 
 
 def is_secret_text(text: str) -> bool:
-    """Whether a text may hold a secret pair, or credentials in a URL."""
+    """Whether a text may hold a secret."""
     return any(sounds_secret(each[1]) for each in _PAIR.finditer(text)) or ("://" in text and masked(text) != text)
 
 

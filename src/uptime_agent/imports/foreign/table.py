@@ -1,4 +1,4 @@
-"""Tables of another monitor's file. Keys are taken one by one; untaken keys are told with their lines."""
+"""Tables of another monitor's file. Untaken keys are told with their lines."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _OF_FILE: Final = {"scheduler": "(see [limits] total)", "jobs": "(see [limits])"
 
 
 def read_heartbeat(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft], list[str]]:
-    """Read a heartbeat.yml and the files that it names, or one of these, or a folder. Raises NotImported."""
+    """Read a heartbeat.yml and the files that it names, or these alone. Raises NotImported."""
     drafts: list[Draft] = []
     left: list[str] = []
     if file.is_dir():

@@ -100,7 +100,7 @@ def _take_sign_in(draft: Draft, monitor: Table) -> None:
 
 
 def signs_in_first(monitor: Table) -> bool:
-    """Whether a step can sign in first. A secret outside a header would have to be copied."""
+    """Whether a step can sign in, with the secret in a header."""
     given = monitor.of.values
     way = given.get("oauth_auth_method") or _BY_HEADER
     return given.get("authMethod") == "oauth2-cc" and bool(given.get("oauth_token_url")) and way == _BY_HEADER
