@@ -36,7 +36,7 @@ from .next_attempt import NextAttempt, Owed
 
 
 class Control(Protocol):
-    """What a handle calls in its scheduler. Any thread."""
+    """Verbs that a handle calls. Any thread."""
 
     def tick(self, job: Job) -> None: ...
     def remove(self, job: Job) -> None: ...
@@ -328,7 +328,7 @@ class Attempt(Work):
 
     @property
     def fence(self) -> int:
-        """It rises with every attempt at its tick."""
+        """A number that rises with every attempt."""
         return self.attempt
 
     @property
@@ -353,7 +353,7 @@ class Attempt(Work):
         raise NotImplementedError
 
     def mark_is_sent(self) -> None:
-        """It may be durable: no other tick replaces this one now."""
+        """Note that no other tick can replace this one now."""
         raise NotImplementedError
 
     def mark_is_durable(self) -> None:

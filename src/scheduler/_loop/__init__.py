@@ -1,4 +1,7 @@
-"""What is due now, and on whose thread. Knows no store and no handle."""
+"""The loop: which jobs are due now, and on whose thread.
+
+Knows no store and no handle.
+"""
 
 from .core import Core
 from .long_work import LongWork

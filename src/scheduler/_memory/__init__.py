@@ -1,4 +1,7 @@
-"""How jobs become durable: open, poll and close a store."""
+"""How jobs become durable.
+
+Memory opens and closes a store. Polling reads changes.
+"""
 
 from .history import Record, record_of
 from .membership import Membership, Nobody, NoFleet, Others

@@ -1,4 +1,7 @@
-"""Which nodes may have a job. Pure: nodes that know the same answer the same. Any thread."""
+"""Which nodes may have a job.
+
+Pure: nodes that know the same answer the same. Any thread.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How rows become jobs again. On the loop's thread."""
+"""How rows become jobs again.
+
+On the loop's thread.
+"""
 
 from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job
 from .elsewhere import leave_to_others, let_go_of

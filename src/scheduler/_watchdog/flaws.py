@@ -1,4 +1,4 @@
-"""What may be wrong with a job's next start, and how it is mended.
+"""Flaws of a job's next start, and how they are mended.
 
 A flaw counts only if it is there a turn later: an added job may not be in the heap yet. A job due now has left it.
 """
