@@ -35,7 +35,7 @@ def _is_about(record: logging.LogRecord, beginning: str) -> bool:
 
 
 class StderrHandler(logging.Handler):
-    """Writes to the present sys.stderr: a live table replaces it. `traces`: of failed runs too."""
+    """Writes to the present sys.stderr: a live table replaces it. `traces`: print tracebacks of failed runs."""
 
     def __init__(self, *, traces: bool = True) -> None:
         super().__init__()

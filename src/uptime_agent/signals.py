@@ -29,7 +29,8 @@ async def listen_to_signals(
 ) -> None:
     """Call `stop` at the first signal, `stop_at_once` at the second.
 
-    SIGHUP without a terminal calls `reload`; otherwise the terminal has closed.
+    SIGHUP without a terminal calls `reload`. Otherwise it says that the terminal has closed, and counts as a first
+    signal.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()

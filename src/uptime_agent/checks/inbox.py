@@ -145,7 +145,7 @@ class Inbox:
         return not self._is_given_time
 
     def is_given_time(self) -> bool:
-        """Whether the target got time. True once."""
+        """Whether the target got time until its next deadline. True once."""
         found, self._is_given_time = self._is_given_time, False
         return found
 

@@ -36,7 +36,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 @frozen(kw_only=True)
 class PushCheck:
-    """A target's reports. `grace`: seconds. Unknown if no port listens (`is_heard`)."""
+    """A target's reports. `grace`: seconds. `is_heard`: a port listens; if not, the status is unknown."""
 
     url: Url
     token: str = field(repr=False)

@@ -21,7 +21,7 @@ MOST_ADDRESSES: Final = 16
 """Addresses asked in one run."""
 
 TOLERATED: Final = 0.1
-"""Share of an answer's time. If held up longer, we may be late ourselves."""
+"""Share of an answer's time for which we may be held up, and the target is still to blame."""
 
 LEAST_TOLERATED: Final = 0.025
 """Seconds."""

@@ -16,7 +16,7 @@ _SHORTEST_DAY: Final = 82_800.0
 
 _MINUTE: Final = 60.0
 _WITHOUT_SECONDS: Final = 5
-"""Fields of an expression."""
+"""Fields of an expression without seconds."""
 
 
 def options_of(job: OldJob, schedule: Schedule) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _name(name: str, record: str) -> dns.name.Name:
 
 
 def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
-    """Whether it claims to answer; it may be forged."""
+    """Whether a message claims to answer that question. It may be late or forged."""
     if len(data) < _HEADER.size:
         return False
     number, flags, *_ = _HEADER.unpack_from(data)
@@ -147,7 +147,7 @@ def _answers(response: dns.message.Message) -> Answers:
 
 @lru_cache(maxsize=10_000)
 def canonical(record: str, text: str) -> bytes:
-    """Equal if two records mean the same. Raises ValueError."""
+    """A record's canonical form: equal if two mean the same. Raises ValueError."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:

@@ -43,7 +43,7 @@ _known: dict[str, tuple[float, dict[str, str]]] = {}
 
 @frozen(kw_only=True)
 class DomainCheck:
-    """Down if not registered, degraded `expires_within` seconds before the end, down from `down_within` seconds.
+    """Down if not registered or `down_within` seconds before the end, degraded `expires_within` seconds before it.
 
     `server`: the registry's RDAP; by default the list at `bootstrap` names it.
     """

@@ -68,7 +68,7 @@ def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) 
 
 
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
-    """Why it is refused, and what would allow it."""
+    """Why a redirect is not followed, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
     return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
 

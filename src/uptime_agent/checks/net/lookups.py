@@ -1,7 +1,8 @@
 """The system's lookup of names, in a bounded number of threads.
 
-A lookup blocks its thread, cannot be cancelled, and holds a socket. If abandoned it keeps its place until it returns.
-Names that worked last time have their own places. Names that hung are refused while no place is free.
+A lookup blocks its thread, cannot be cancelled, and holds a socket. An abandoned lookup keeps its place until it
+returns. So that names that hang do not block others, names that worked last time have their own places. Names that hung
+are refused while no place is free.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class SystemLookup:
             self._returned(lookup, (), NotLookedUp("this machine can start no more threads"))
 
     def _run(self, lookup: _Lookup, token: EventLoopToken) -> None:
-        """In the lookup's thread."""
+        """Runs in the lookup's thread."""
         error: OSError | None = None
         addresses: Sequence[str] = ()
         try:

@@ -51,7 +51,7 @@ class Reach:
         )
 
     def refusal(self, host: str, address: str) -> str:
-        """Why it is not dialled, and what would allow it."""
+        """Why an address is not dialled, and what would allow it."""
         place = address if host == address else f"{host} ({address})"
         return f'{place} is not asked: "targets" in the configuration does not allow it'
 
@@ -61,7 +61,7 @@ PUBLIC: Final = Reach(is_any=False, is_public=True)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the internet."""
+    """Whether an address is on the internet, in no network of ours."""
     found = effective(address)
     if found is None:
         return False

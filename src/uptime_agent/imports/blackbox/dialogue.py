@@ -14,7 +14,7 @@ _HIGHEST: Final = 0x7F
 
 
 def take_dialogue(draft: Draft, options: Table) -> None:
-    """Take steps, up to an impossible one."""
+    """Take steps over, up to an impossible one: a part is better than another dialogue."""
     steps: list[dict[str, Any]] = []
     signs_in = is_cut = False
     for table in options.tables("query_response"):

@@ -15,7 +15,7 @@ _AUTHORIZATION: Final = "Authorization"
 
 
 def take_http(draft: Draft, options: Table) -> None:
-    """Take what the prober asks and expects."""
+    """Take over what the prober asks and expects."""
     codes = options.texts("valid_status_codes")
     wanted = [int(each) if each.isdigit() else each for each in codes] or "200-299"
     draft.put("expect_status", wanted, options.line_of("valid_status_codes"))
@@ -104,7 +104,7 @@ def _take_header_patterns(draft: Draft, options: Table) -> None:
 
 
 def take_tls(draft: Draft, options: Table) -> None:
-    """Take how certificates are verified."""
+    """Take over how certificates are verified."""
     tls = options.table("tls_config")
     if tls.flag("insecure_skip_verify"):
         draft.put("verify", value=False, line=tls.line_of("insecure_skip_verify"))

@@ -38,7 +38,7 @@ class Draft:
             self.left = self.source.losses
 
     def leave(self, what: str, line: int | None = None) -> None:
-        """Note a loss."""
+        """Note what could not be carried over."""
         if self.source is not None:
             what = self.source.located(what, line)
         elif line is not None:

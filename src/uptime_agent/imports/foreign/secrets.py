@@ -35,7 +35,7 @@ def public_name(name: str) -> str:
 
 
 def take_url(draft: Draft, url: str, line: int | None = None) -> None:
-    """Take a URL without credentials; a request sends them in a header."""
+    """Take a URL over without credentials; a request sends them in a header."""
     draft.url = url
     if line is not None:
         draft.lines["url"] = line
@@ -58,7 +58,7 @@ def take_url(draft: Draft, url: str, line: int | None = None) -> None:
 
 
 def take_headers(draft: Draft, headers: Mapping[str, str]) -> None:
-    """Take headers; secret ones from the environment."""
+    """Take headers over; secret ones come from the environment."""
     for name, value in headers.items():
         own = draft.options.setdefault("headers", {})
         for other in [each for each in own if each.lower() == name.lower()]:
@@ -78,7 +78,7 @@ def _header(name: str, value: str) -> str | Hidden:
 
 
 def take_body(draft: Draft, body: str) -> None:
-    """Take a body; from the environment if it may be secret."""
+    """Take a body over; from the environment if it may be secret."""
     hidden = _VARIABLE.search(body) or is_secret_text(body)
     draft.options["body"] = Hidden("body", "the body, as it stands in the other file") if hidden else body
 

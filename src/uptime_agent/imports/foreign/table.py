@@ -42,7 +42,7 @@ class Table:
         return self.of.lines.get(key, self.of.line)
 
     def lose(self, what: str, line: int | None = None) -> None:
-        """Note a loss, with its line."""
+        """Note what could not be carried over, with its line."""
         self.losses[self.located(what, line)] = None
 
     def located(self, what: str, line: int | None = None) -> str:

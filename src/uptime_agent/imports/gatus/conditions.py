@@ -28,7 +28,7 @@ _SPACES: Final = r"\s*"
 
 
 def take_conditions(draft: Draft, conditions: Iterable[tuple[str, int | None]]) -> None:
-    """Take conditions, each with its line. Without one on the status, any status will do."""
+    """Take conditions over, each with its line. Without a condition on the status, any status will do."""
     found = _Conditions(draft)
     for condition, line in conditions:
         why = found.why_not(condition)

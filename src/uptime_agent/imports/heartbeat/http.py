@@ -21,7 +21,7 @@ _RANGES: Final = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 def take_http(draft: Draft, monitor: Table, url: str) -> None:
-    """Take what a monitor asks and expects of a URL."""
+    """Take over what a monitor asks and expects of a URL."""
     take_url(draft, url, monitor.line_of("hosts" if "hosts" in monitor else "urls"))
     wanted = monitor.whole("max_redirects")
     draft.options["redirects"] = min(wanted, REDIRECTS)

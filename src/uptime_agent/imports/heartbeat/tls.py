@@ -10,7 +10,7 @@ _OURS: Final = {"TLSv1.2": "1.2", "TLSv1.3": "1.3"}
 
 
 def take_tls(draft: Draft, monitor: Table) -> None:
-    """Take how certificates are verified. The caller notes the rest."""
+    """Take over how certificates are verified. The caller notes the rest."""
     ssl = monitor.table("ssl")
     mode = ssl.text("verification_mode", "full")
     if mode == "none":

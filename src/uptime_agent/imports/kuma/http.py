@@ -32,7 +32,7 @@ _OF_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def take_http(draft: Draft, monitor: Table) -> None:
-    """Take what they all have."""
+    """Take over the options of every HTTP monitor."""
     take_url(draft, monitor.text("url"), monitor.line_of("url"))
     if (method := monitor.text("method", "GET").upper()) != "GET":
         draft.put("method", method, monitor.line_of("method"))
@@ -119,14 +119,14 @@ def take_token(draft: Draft, monitor: Table) -> None:
 
 
 def take_keyword(draft: Draft, monitor: Table) -> None:
-    """Take a search for a word."""
+    """Take over a search for a word."""
     take_http(draft, monitor)
     if word := monitor.text("keyword"):
         draft.options["not_contains" if monitor.flag("invertKeyword") else "contains"] = word
 
 
 def take_json(draft: Draft, monitor: Table) -> None:
-    """Take a comparison in JSON."""
+    """Take over a comparison in JSON."""
     take_http(draft, monitor)
     path, sign = monitor.text("jsonPath", "$").strip(), monitor.text("jsonPathOperator") or "=="
     path = path if path.startswith("$") else f"$.{path}"
