@@ -18,7 +18,7 @@ def main() -> NoReturn:
 
 
 def run() -> str | int | None:
-    """Return the exit code. Clean up, then call `leave`."""
+    """Return the exit code. Then clean up, and call `leave`."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
         from .cli import cli  # noqa: PLC0415 - so that what is missing can be named

@@ -73,10 +73,7 @@ class Targets:
 
 @frozen(kw_only=True)
 class Parts:
-    """All parts of an agent. None: it has no such part.
-
-    `to_channels`: the reach of targets does not bind channels.
-    """
+    """All parts of an agent. `to_channels`: the reach of targets does not bind channels."""
 
     ways: Ways
     scheduler: Scheduler
@@ -228,7 +225,7 @@ def places(config: Config, of_probes: int = 0) -> float:
 
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
-    """The channels of each target and group, and of our own store; None: all."""
+    """The channels of targets, of groups, and of our own store; None: all."""
     groups = {OURS: None, **{group.name: group.notify for group in config.groups}}
     members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
     return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members

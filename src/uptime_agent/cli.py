@@ -1,4 +1,4 @@
-"""The command line. Each command imports what it needs: `--help` stays quick."""
+"""The command line. Each command imports what it needs."""
 
 # ruff: noqa: PLC0415
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .toml import Problem
 
 MOST_OF_UPTIME: Final = 10_000
-"""Records of a target that `--uptime` reads."""
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -99,8 +98,6 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
 
 
 class _WithSchemes(click.Command):
-    """Its help ends with the schemes of all kinds."""
-
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         from .checks import known_kinds
 

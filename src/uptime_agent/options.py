@@ -1,4 +1,4 @@
-"""Types of command line values, which import what they need when they read."""
+"""Types of command line values."""
 
 # ruff: noqa: PLC0415
 

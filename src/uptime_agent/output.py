@@ -21,7 +21,6 @@ FAILED: Final = 1
 BAD_USAGE: Final = 2
 
 AT_ONCE: Final = 100
-"""Lines written together."""
 
 
 def config_or_end(read: Callable[[], Config]) -> Config:

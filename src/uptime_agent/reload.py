@@ -1,4 +1,4 @@
-"""Read the configuration again while the agent runs: when its file has changed, and on SIGHUP.
+"""Read the configuration again: when its file has changed, and on SIGHUP.
 
 A change counts once two looks agree: editors write in parts, and half a file may look whole. A wrong file is told, and
 the agent continues unchanged.
@@ -26,7 +26,6 @@ LOOK_EVERY: Final = 0.5
 """Seconds."""
 
 MOST_SAID: Final = 3
-"""Problems told; the others are counted."""
 
 FOLLOWED: Final = frozenset(
     {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
@@ -76,7 +75,7 @@ class Source:
 
 
 class Reload:
-    """Follows a source. `follow` gets new configurations, `notice` sentences for the user."""
+    """`follow` gets each new configuration, `notice` sentences for the user."""
 
     def __init__(
         self, source: Source, clock: Clock, follow: Callable[[Config], Awaitable[None]], notice: Callable[[str], None]
@@ -124,7 +123,7 @@ class Reload:
         await self._follow(config)
 
     def _read_and_check(self) -> Config:
-        """Raises ConfigError for what `run` would refuse. A pipe is refused: opening it waits for a writer."""
+        """Raises ConfigError, also for a pipe: opening it waits for a writer."""
         with suppress(OSError):  # which is told by who reads it
             if (strange := what_else(self._source.file.stat().st_mode)) is not None:
                 raise ConfigError(str(self._source.file), [Problem(0, strange)])

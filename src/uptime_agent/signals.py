@@ -66,7 +66,7 @@ def _has_terminal() -> bool:
 async def attended(
     scheduler: Scheduler, monitor: Monitor, clock: Clock, reload: Callable[[], None]
 ) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """Listen to signals and refresh the display while the body runs. The group's tasks end with it.
+    """Listen to signals and refresh the display while the body and the group's tasks run.
 
     A second signal cuts the body off and fills the list.
     """

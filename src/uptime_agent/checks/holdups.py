@@ -15,7 +15,7 @@ TICK: Final = 0.05
 
 
 class Holdups:
-    """Ticks while `needed`, if `watch` runs. A late tick says that the event loop was busy or the machine stood still."""
+    """Ticks while `needed`, if `watch` runs. A late tick: the event loop was busy or the machine stood still."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,7 +1,4 @@
-"""The inbox of a push target: signals that wait, and whether one may have been lost.
-
-It is in memory. The target's next run empties it.
-"""
+"""The inbox of a push target: signals that wait, in memory, and whether one may have been lost."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ MOST_SIGNALS: Final = 20
 """Of one target; older signals are dropped."""
 
 MOST_RUNS: Final = 100
-"""Runs remembered."""
 
 SENT_AGAIN_WITHIN: Final = 30.0
 """Seconds in which an equal signal is a repetition."""
@@ -64,7 +60,6 @@ class Inbox:
         self._waiting: deque[Signal] = deque(maxlen=MOST_SIGNALS)
         self._starts: dict[str, float] = {}
         self._latest: dict[str, tuple[Signal, float]] = {}
-        """Each run's last signal, and when it was repeated."""
         self._deadline = -math.inf
         self._ears: Ears | None = None
         self._peer: str | None = None
@@ -80,7 +75,7 @@ class Inbox:
     def put(self, signal: Signal, peer: str | None = None) -> Signal:
         """Add a signal and return it, with the time since its run's start.
 
-        A sender that hears no OK sends again: a repetition returns the earlier signal.
+        A repetition, by a sender that heard no OK, returns the earlier signal.
         """
         if signal.said is not Said.LOG:  # which is no sign of life
             self._peer = peer
@@ -135,9 +130,8 @@ class Inbox:
         return 0 if self._ears is None else self._ears.missed(self._peer)
 
     def found_silent(self) -> bool:
-        """Judge an empty inbox at the deadline.
-
-        False: a signal may have been refused, so the target has until the next deadline.
+        """Judge an empty inbox at the deadline. False: a signal may have been refused, so the target has until the
+        next.
         """
         self._latest.clear()
         before, self._missed_before = self._missed_before, self._missed

@@ -1,8 +1,7 @@
 """All kinds of check: ours, and kinds of other distributions.
 
-A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. A kind that does not load, or
-conflicts with an earlier one, is left out and named. Ours come first, then others by distribution: all machines decide
-alike.
+A distribution names a `Kind` in an entry point of the group `timerqueue.checks`. Unusable kinds are left out and named.
+In conflicts ours win, then distributions by name: all machines decide alike.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ COMMON: Final = frozenset(
 """Keys of every check."""
 
 _LONGEST: Final = 200
-"""Characters of a load error."""
 
 
 @frozen
@@ -91,7 +89,6 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def _with(kinds: Kinds, found: object) -> Kinds:
-    """Raises TypeError, ValueError."""
     if not isinstance(found, Kind):
         raise TypeError(f"expected a Kind, found a {type(found).__name__}")
     if found.name in {each.name for each in kinds.every}:
@@ -104,7 +101,6 @@ def _with(kinds: Kinds, found: object) -> Kinds:
 
 
 def _guarded(kind: Kind) -> Kind:
-    """Confine a kind's defects to its own checks."""
 
     def make(**options: Any) -> Check:
         try:

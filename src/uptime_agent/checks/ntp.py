@@ -1,7 +1,7 @@
 """NTP: a server tells the time, vouches for it, and is near enough to our clock.
 
-Half of the time on the way is uncertain: an offset counts as far as it exceeds that. Times (RFC 5905) have 32 bits of
-seconds and 32 of their fraction. They are only subtracted, so 2036's new era changes nothing.
+Half of the time on the way is uncertain: an offset counts as far as it exceeds that. Times (RFC 5905) are 32 bits of
+seconds and 32 of their fraction, only subtracted: 2036's new era changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from .net import Budget, datagrams
 MOST_BYTES: Final = 16 * 1024
 _PACKET: Final = struct.Struct("!BBbbIII4Q")
 _ASK: Final = 0x23
-"""No leap warning, version 4, a client."""
 
 _SERVER: Final = 4
 _UNSYNCHRONISED: Final = 3

@@ -1,7 +1,7 @@
 """PUSH: a dead man's switch. A target is down if it reports so, or is silent until its deadline.
 
-Signals come in by HTTP (`uptime_agent.push`) into an `Inbox`, which each run empties. The deadline is the job's next
-start, so it survives a restart.
+Signals come by HTTP into an `Inbox`, which each run empties. The deadline is the job's next start, so it survives a
+restart.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from .holdups import Holdups
 from .net import Family, Resolver, Unresolved
 
 MOST_ADDRESSES: Final = 16
-"""Addresses asked in one run."""
 
 TOLERATED: Final = 0.1
 """Share of an answer's time for which we may be held up, and the target is still to blame."""
@@ -58,8 +57,7 @@ class _Way:
 
 
 @frozen(kw_only=True)
-class _Trouble(Finding):
-    """The attempt ended before the check could judge."""
+class _Trouble(Finding): ...
 
 
 @frozen(kw_only=True)
@@ -90,7 +88,7 @@ class TargetCheck:
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """Return the last attempt's result, or subtasks: for each address, or at another host.
+        """Return the last result, or subtasks: for each address, or at another host.
 
         Raises only for defects of checks.
         """
@@ -117,7 +115,6 @@ class TargetCheck:
             return [Subtask(self._drive, course, way, needs=needs)]
 
     def _host(self, way: _Way | None) -> str | None:
-        """The host whose limit is held."""
         if way is not None:
             return way.host
         return self.check.url.host if self.is_resolved else None

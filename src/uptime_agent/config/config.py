@@ -73,7 +73,6 @@ _TABLES: Final = {
     "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
-"""For docs/configuration.md."""
 
 _OF_METRICS: Final = ("metrics", "probes")
 
@@ -173,10 +172,7 @@ def parse_config(
 
 
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Leave out each `{ env = "NAME" }` that the environment lacks.
-
-    A required option gets a text instead: the target is not asked.
-    """
+    """Leave out each `{ env = "NAME" }` that the environment lacks; required options get a text instead."""
     tables = {**tables, **{key: leaving_out_unset(tables[key], environment) for key in _OF_METRICS if key in tables}}
     checks = tables.get("check")
     if not isinstance(checks, list):
@@ -282,7 +278,6 @@ def _servers(
 def _probes(
     section: Section, file: Path, environment: Mapping[str, str], store: StorePlace
 ) -> tuple[tuple[Layer, ...], TablesPlace | None]:
-    """Read [probes], and where tables name more."""
     if not section.table:
         return (), None
     from ..postgres import Layer  # noqa: PLC0415 - as above
@@ -298,7 +293,6 @@ def _probes(
 def _targets(
     top: Section, common: Common, within: Reach, folder: Path, taken: dict[str, Section]
 ) -> tuple[Target, ...]:
-    """`taken` gets sections by name."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres") and not _has_tables(top):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
@@ -317,7 +311,7 @@ def _targets(
 
 
 def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
-    """Faulty checks, of which no further problems are told."""
+    """Faulty checks: no further problems are told of them."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if len(targets) == len(tables):
         return frozenset()

@@ -33,7 +33,6 @@ SCHEMA: Final = "timerqueue_agent"
 """Other programs' stores in the database have their own."""
 
 OF_PROGRAMS: Final = "timerqueue"
-"""PostgresStore's default."""
 
 METRICS_SCHEMA: Final = "timerqueue_metrics"
 
@@ -50,7 +49,7 @@ _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABA
 class StorePlace:
     """A SQLite `file`, or a PostgreSQL `dsn` with a `schema`, or neither: memory.
 
-    `fleet`: our part in a fleet that shares it. `str` and `repr` show no password.
+    `fleet`: our part in a fleet. `str` and `repr` show no password.
     """
 
     file: Path | None = None
@@ -139,8 +138,7 @@ class StorePlace:
 class MetricsPlace:
     """Where metrics are kept: in `store`, or next to the history, in files named after `base`.
 
-    `age`: seconds; `ages`: by probe; a server may set others. `most_bytes`: of a SQLite file. `spool_bytes`: on disk
-    while the store is away.
+    Seconds: `age`; `ages` by probe. `most_bytes`: of a SQLite file. `spool_bytes`: on disk while the store is away.
     """
 
     store: StorePlace | None = None
@@ -181,7 +179,7 @@ class MetricsPlace:
         return [each for each in (place.file, spool) if each is not None]
 
     def make(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> tuple[ReadableStore, Spool | None]:
-        """Make an unopened store, and its spool; memory needs none.
+        """Make an unopened store, and its spool.
 
         Raises ValueError or ModuleNotFoundError if the driver cannot use it.
         """
@@ -287,7 +285,7 @@ def _ages(section: Section) -> dict[str, float]:
 
 
 def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
-    """The store for nodes. A store for one process is a problem, unless it replaces a misread one."""
+    """The store for nodes. Notes a problem if it is for one process."""
     if store.dsn is None and not top.is_misfit("store"):
         top.complain(
             f"[fleet]: agents share a store in PostgreSQL, and {store} is for one process: "

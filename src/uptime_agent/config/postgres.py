@@ -196,7 +196,6 @@ def _dsn(secret: Reader[str]) -> Reader[Server]:
 
 
 def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
-    """Read text, { env = "NAME" }, or { file = "PATH" }."""
 
     def read(value: Any) -> str:
         match value:
@@ -220,7 +219,6 @@ def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
 
 
 def _share(value: Any) -> float:
-    """Read "1 %", or 0.01."""
     if isinstance(value, str) and value.rstrip().endswith("%"):
         with suppress(ValueError):
             value = float(value.rstrip()[:-1]) / 100

@@ -19,12 +19,10 @@ from .limits import HOST, HOSTS, TOTAL
 from .target import Target
 
 LOOK_AHEAD: Final = 20
-"""Starts that estimate a rate."""
 
 SHOWN: Final = 3
 
 MOST_COMPARED: Final = 20
-"""Unknown hosts compared with all checks."""
 
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
@@ -171,7 +169,6 @@ def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
 
 
 def _interval(target: Target) -> float:
-    """Seconds from start to start, if known."""
     return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
 
 

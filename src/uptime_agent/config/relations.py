@@ -161,7 +161,6 @@ def _group(section: Section, targets: Collection[Target], broken: Collection[str
 
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:
-    """Read "k of n". None: all."""
     words = value.split() if isinstance(value, str) else []
     match words:
         case ["all"]:
@@ -193,7 +192,7 @@ def named(
     tags: Iterable[str],
     broken: Collection[str] = (),
 ) -> frozenset[str]:
-    """The targets of a table, by name or tag. `broken`: names of faulty checks, which are no problem here."""
+    """The targets that a table names. `broken`: names of faulty checks, which are no problem here."""
     by_name = {each.name for each in targets}
     of_tag: dict[str, set[str]] = {}
     for target in targets:

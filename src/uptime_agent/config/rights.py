@@ -17,7 +17,7 @@ def warnings_about(paths: Iterable[Path]) -> list[str]:
 
 
 def warnings_about_owners(paths: Iterable[Path], ours: int | None = None) -> list[str]:
-    """Warn of paths of other users, except root. An owner may change them whatever the mode."""
+    """Warn of paths of other users, except root: owners may change them."""
     if os.name != "posix":
         return []
     trusted = {0, os.geteuid() if ours is None else ours}

@@ -345,7 +345,6 @@ def _any_option() -> dict[str, Callable[[Any], Any]]:
 
 
 def _claim(section: Section, name: str, taken: dict[str, Section]) -> None:
-    """Faulty checks take their names too."""
     if not name or section.table.get("name", name) != name:
         return
     if name in taken:
@@ -377,7 +376,6 @@ def _check_name(section: Section, name: str) -> None:
 
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Note unknown keys, and which kinds know them."""
     if section.is_known:
         return
     for kind in known_kinds().every:

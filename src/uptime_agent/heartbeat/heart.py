@@ -1,7 +1,6 @@
 """The heartbeat: the agent reports to a receiver outside that it is well, and its silence is the alarm.
 
-It is well while the event loop is on time, the store takes records, and no channel is stuck. Each may fail for the
-grace.
+The event loop must be on time, the store take records, no channel be stuck. Each may fail for the grace.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from .plan import Heartbeat
 from .vitals import Vitals
 
 LOOKS: Final = 5
-"""Looks within one grace."""
 
 LATE: Final = 1.0
 """Seconds. A later event loop is not well."""

@@ -25,7 +25,6 @@ class Vitals:
         return {"store": self._trouble_of(self._scheduler.statistics().store), **of_channels}
 
     def _trouble_of(self, store: StoreStatistics | None) -> str | None:
-        """Records wait, and none was stored."""
         if store is None:
             return None
         commits, self._commits = self._commits, store.commits

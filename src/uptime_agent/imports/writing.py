@@ -1,7 +1,7 @@
 """Our file, written: a table for each draft, with comments on losses.
 
-Our own reader reads it first. What it refuses becomes a comment, and those tables are read again. So `timerqueue check`
-accepts the file, at a cost in proportion to its size.
+What our own reader refuses becomes a comment, and those tables are read again. So `timerqueue check` accepts the file,
+at a cost in proportion to its size.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ def _told(draft: Draft, what: str) -> str:
 
 
 def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
-    """Move common options into [defaults]."""
     checks = [each for each in kept if each.kind == "check"]
     common = [
         key
@@ -145,13 +144,10 @@ def _hidden(draft: Draft) -> Iterator[Hidden]:
 
 @define(eq=False)
 class _Page:
-    """Lines, each with its draft and key."""
-
     lines: list[str]
     about: dict[int, tuple[Draft, Draft, str | None]] = field(factory=dict)
 
     def add(self, text: str, draft: Draft, part: Draft, key: str | None = None) -> None:
-        """`part`: the draft or one of its steps."""
         self.lines.append(text)
         self.about[len(self.lines)] = (draft, part, key)
 
@@ -200,7 +196,6 @@ def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> Non
 
 
 def _amended(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> list[Draft]:
-    """Leave out what our reader refuses; return changed drafts."""
     if not drafts:
         return []
     page = _page(drafts)
@@ -239,7 +234,6 @@ def _trial(part: Draft, key: str, item: Any) -> Iterator[str]:
 
 
 def _leave_out_members(drafts: Iterable[Draft]) -> None:
-    """Remove unwritten checks from groups and windows, then empty groups and windows."""
     for draft in drafts:
         for key in ("members", "targets"):
             if key in draft.options:

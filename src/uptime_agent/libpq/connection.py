@@ -39,7 +39,6 @@ class Connection:
         self.database = server.database if database is None else database
         self.phases: dict[str, float] = {}
         self.is_clean = False
-        """No query is under way."""
         self._now = now
         self._began = now()
         self._unanswered = 0
@@ -129,8 +128,7 @@ class Connection:
     async def give_up(self) -> bool:
         """Have the server cancel our queries. Returns whether it did, within CANCEL_WITHIN.
 
-        A request ends one query, and the pipeline's next begins. Between two queries it ends nothing, so it is sent
-        again.
+        A request ends one query. Between two queries it ends nothing, so it is sent again.
         """
         if not self._unanswered:
             return True

@@ -1,7 +1,7 @@
 """Leaving a server: a connection is gone when the server has closed its side.
 
-Until then the server counts it against the limit. So we wait for the end of the stream, which comes after the backend
-has left pg_stat_activity. TCP keepalives notice a dead machine, but not a stalled server.
+Until then the server counts it against the limit. So we wait for the end of the stream, after the backend has left
+pg_stat_activity. TCP keepalives notice a dead machine, but not a stalled server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
 
 
 def _leave_alone(connection: PGconn) -> socket.socket | None:
-    """Return a duplicate of the socket that libpq holds."""
     left: socket.socket | None = None
     try:
         left = socket.socket(fileno=os.dup(connection.socket))

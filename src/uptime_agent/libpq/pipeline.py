@@ -1,10 +1,7 @@
 """Pipelines: queries sent together and answered in order, each in its own transaction.
 
-A query's failure costs the others nothing. Its settings end with its transaction, so they work behind a pooler of
-transactions.
-
-A server may send anything. An answer that fits no question, or exceeds its bounds, ends the connection. Rows come in
-counted portions.
+A query's failure costs the others nothing. Its settings end with its transaction, so they work behind poolers. A server
+may send anything: an answer that fits no question, or exceeds its bounds, ends the connection.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 """Bytes of an answer's rows, up to ten times that in memory."""
 MOST_ROWS: Final = 50_000
 MOST_DROPPED: Final = 10_000
-"""Results after a pipeline was given up."""
 
 _OF_ROW: Final = 7
 _OF_VALUE: Final = 4
@@ -54,7 +50,7 @@ Bytes = tuple[bytes | None, ...]
 class Query:
     """A query, and the seconds that the server may take.
 
-    `width`: number of columns, if known. `most_bytes`, `most_rows`: of the answer. `together`: rows of a portion.
+    `width`: columns, if known. `most_bytes`, `most_rows`: of the answer. `together`: rows of a portion.
     """
 
     sql: bytes
@@ -125,7 +121,6 @@ class Pipeline:
         raise Garbled("an answer without an end")
 
     async def _answer(self, query: Query) -> tuple[tuple[str, ...], tuple[Bytes, ...]]:
-        """Take results of settings and query, each ended by None, and the Sync."""
         self._begin()
         while (result := await self._result()) is not None:
             if result.status != self._status.TUPLES_OK:
@@ -234,7 +229,6 @@ def _size_of_columns(result: PGresult) -> int:
 
 
 def _size(rows: Sequence[Bytes]) -> int:
-    """Bytes on the wire."""
     width = len(rows[0]) if rows else 0
     return (_OF_ROW + _OF_VALUE * width) * len(rows) + sum(map(len, filter(None, chain.from_iterable(rows))))
 

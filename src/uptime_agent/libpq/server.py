@@ -81,7 +81,6 @@ class Server:
 
     @property
     def _is_safe(self) -> bool:
-        """Whether a network attacker can read nothing."""
         mode = self.options.get("sslmode") or os.environ.get("PGSSLMODE")  # as libpq finds it
         return self.is_local or mode in _ENCRYPTED
 

@@ -1,8 +1,8 @@
 """The wire between libpq and a server: libpq gets what the server sends in counted slices.
 
-libpq has no bounds: a fast server fills the memory within one call, while the event loop stands still. So once libpq
-has connected, we put one end of a socket pair in its socket's place. Login, TLS and verified names stay libpq's own.
-Windows cannot replace sockets: there libpq has no bounds.
+Otherwise a fast server fills the memory within one call of libpq, which has no bounds. So once it has connected, we put
+one end of a socket pair in its socket's place. Login, TLS and verified names stay libpq's own. Windows cannot replace
+sockets: there nothing is bounded.
 """
 
 from __future__ import annotations
@@ -144,7 +144,6 @@ class Wire:
         self._poll.register(self._libpq, POLLIN)
 
     def _pump(self, server: socket.socket, libpq: socket.socket) -> bool:
-        """Returns whether everything was sent."""
         try:
             while True:
                 self._unsent = self._unsent or libpq.recv(_WRITTEN)

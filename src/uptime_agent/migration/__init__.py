@@ -1,6 +1,6 @@
 """Jobs of an APScheduler 3 become jobs of our store. A repetition changes nothing.
 
-Runs no job and unpickles nothing: APScheduler reads its own job stores. On a command's main thread.
+Runs no job and unpickles nothing. On a command's main thread.
 """
 
 from __future__ import annotations

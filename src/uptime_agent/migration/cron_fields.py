@@ -1,7 +1,7 @@
 """The fields of a CronTrigger as our cron expression.
 
-In APScheduler Monday is 0, and day and weekday must both match. Here Sunday is 0, and either is enough unless one
-begins with a star.
+There Monday is 0, and day and weekday must both match. Here Sunday is 0, and either is enough unless one begins with a
+star.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ def _weekdays(parts: Iterable[str]) -> list[str]:
 
 
 def _joined(weekdays: list[str]) -> list[str]:
-    """Write mon, tue, wed as mon-wed."""
     runs: list[list[str]] = []
     for each in weekdays:
         if runs and _NAMES.index(each) == _NAMES.index(runs[-1][-1]) + 1:

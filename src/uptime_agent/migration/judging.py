@@ -57,7 +57,6 @@ async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> li
 
 
 def _added(scheduler: Scheduler, job: OldJob, imported: Imported, tasks: Tasks) -> Judged:
-    """Raises NotCarried, SchedulerError, ScheduleError."""
     if job.why is not None:
         raise NotCarried(job.why)
     schedule = schedule_of(job.trigger, imported, is_kept=job.is_kept)
@@ -103,13 +102,11 @@ def _task_of(scheduler: Scheduler, job: OldJob, tasks: Tasks) -> str:
 
 
 def _name_of(job: OldJob) -> str | None:
-    """A person's name for the job, not its function's."""
     of_function = (job.reference or "").rpartition(":")[2]
     return None if job.name in {of_function, getattr(job.func, "__name__", None)} else job.name
 
 
 def _state(job: OldJob, schedule: Schedule) -> StoredState | None:
-    """None: the schedule says when it runs."""
     if job.next_run is None:
         return None
     at = job.next_run.astimezone(UTC)

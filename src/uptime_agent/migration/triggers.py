@@ -25,7 +25,7 @@ _IN_EVERY_MONTH: Final = 28
 
 @define
 class Imported:
-    """The instants around the program's import, and `remarks`: small differences.
+    """The instants before and after the program's import, and `remarks`: small differences.
 
     An interval without a start_date counts from an instant between them.
     """

@@ -32,7 +32,7 @@ class Attempt:
 
 
 class Check(Protocol):
-    """Asks one address of a target whether it is well. Frozen: many runs use it at a time."""
+    """Asks one address whether a target is well. Frozen: many runs use it at a time."""
 
     @property
     def url(self) -> Url:
@@ -65,7 +65,7 @@ class Hop:
 
 
 class Clash(Exception):
-    """Options conflict with each other or the URL. The text says what to do about `key`."""
+    """Options conflict with each other or the URL. The text advises on `key`."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(f"{key}: {text}")

@@ -9,7 +9,6 @@ from typing import Final
 from attrs import field, frozen
 
 MOST_ATTEMPTS: Final = 10
-"""Attempts in one run."""
 
 Detail = Mapping[str, str | int | float]
 
@@ -27,7 +26,7 @@ class Status(enum.Enum):
 
 @frozen(kw_only=True)
 class Finding:
-    """An answer, judged. `detail`: for people and JSON. `handed_on`: texts for the next step, never shown."""
+    """An answer, judged. `handed_on`: texts for the next step, never shown."""
 
     status: Status = Status.UP
     error: str | None = None
@@ -37,7 +36,7 @@ class Finding:
 
 @frozen(kw_only=True)
 class CheckResult:
-    """One check of one address. Seconds: `latency`, from the lookup to the end; `phases`, of each completed part.
+    """One check of one address. Seconds: `latency`, from the lookup to the end; `phases`, of completed parts.
 
     `attempt`: from 1; earlier attempts found the target down.
     """

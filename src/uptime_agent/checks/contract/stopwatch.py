@@ -9,9 +9,9 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """Measures phases in seconds. `before`: earlier phases, such as a shared lookup.
+    """Measures phases in seconds. `before`: the phases of a shared lookup.
 
-    `completed`: phases measured here. `phase`: the present one, where a timeout strikes.
+    `completed`: phases measured here. `phase`: the present one.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:

@@ -16,7 +16,7 @@ from .tls_words import handshake, refused
 
 
 class CheckFailed(Exception):
-    """No proper answer. The text says what came instead."""
+    """No proper answer. Says what came instead."""
 
 
 class NotInTime(CheckFailed):

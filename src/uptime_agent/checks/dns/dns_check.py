@@ -26,7 +26,7 @@ MOST_BYTES: Final = 64 * 1024
 MOST_ANSWERS: Final = 100
 _SHOWN: Final = 200
 _LENGTH: Final = 2
-"""Bytes before a message over TCP."""
+"""Bytes."""
 
 _MISSING: Final = 'dnspython is not installed, which dns checks need: pip install "timerqueue[agent]"'
 
@@ -174,7 +174,6 @@ class DnsCheck:
 
 
 async def _message(stream: ByteStream) -> bytes:
-    """Raises CheckFailed if the message breaks off."""
     received, wanted = b"", _LENGTH
     while len(received) < wanted:
         try:

@@ -48,7 +48,7 @@ _TEXTS: Final = frozenset({"TXT", "SPF"})
 
 @frozen
 class Answers:
-    """`records`: as in zone files, by canonical form; `ttl`: the least, in seconds."""
+    """`records`: by canonical form; `ttl`: the least, in seconds."""
 
     rcode: str = "NOERROR"
     records: Mapping[bytes, str] = field(factory=dict)

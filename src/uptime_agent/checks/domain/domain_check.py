@@ -38,7 +38,6 @@ _OK, _NOT_FOUND, _TOO_OFTEN = 200, 404, 429
 _LEADS_ON: Final = frozenset({301, 302, 303, 307, 308})
 
 _known: dict[str, tuple[float, dict[str, str]]] = {}
-"""Lists of registries by URL, and when they were read."""
 
 
 @frozen(kw_only=True)
@@ -99,7 +98,7 @@ class DomainCheck:
         return self._asking(base, is_ours=False)
 
     def _asking(self, base: str, *, is_ours: bool) -> Hop:
-        """Only the configuration's own registry may be at any address."""
+        """Only a configured registry may be at any address."""
         found = _Question(url=question(base, self.url.host), domain=self, is_list=False)
         if is_ours:
             return Hop(found, _anywhere, str, is_redirect=False)
@@ -193,7 +192,6 @@ def _anywhere(_: str) -> bool:
 
 
 def _kept(before: Detail, now: float) -> Registration | None:
-    """History may hold anything."""
     asked, expires, ending = (before.get(key) for key in ("rdap_asked", "domain_expires", "domain_status"))
     if not isinstance(asked, (int, float)) or not isinstance(expires, (int, float)):
         return None

@@ -1,6 +1,6 @@
 """One HTTP request and its response, with h11; phases, bounds and words are ours.
 
-h11 takes quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So it gets headers in
+h11 takes quadratic time for long lines (tests/uptime_agent/test_agent_growth.py counts it). So it gets a header in
 slices that were looked through.
 """
 
@@ -51,7 +51,6 @@ class Exchange:
         self._fed = 0
         self._body = 0
         self._length: int | None = None
-        """Bytes; None: its end shows in the stream."""
         self._has_ended = False
 
     async def send(self, request: h11.Request, body: bytes = b"") -> None:

@@ -27,7 +27,7 @@ _AS_EXPECTED: Final[Verdict] = (Status.UP, None)
 
 @frozen
 class Wildcards:
-    """A whole value, in which `*` stands for any text."""
+    """A value, in which `*` stands for any text."""
 
     text: str
 

@@ -109,7 +109,7 @@ def _in_header(name: str, values: Mapping[str, str]) -> str:
 
 
 def filled_body(body: Body, headers: Mapping[str, str], values: Mapping[str, str]) -> Body:
-    """Fill texts in, escaped as JSON or form if it is one."""
+    """Fill texts in, escaped as JSON or form."""
     if not values or b"{" not in body.content:
         return body
     try:

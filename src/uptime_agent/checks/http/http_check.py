@@ -34,7 +34,6 @@ OVERHEAD: Final = 256 * 1024
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
-"""They state the length even of an empty body."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -123,7 +122,7 @@ class HttpCheck:
         return names_in(self.url, self.headers)
 
     def filled(self, values: Mapping[str, str]) -> HttpCheck:
-        """Fill texts in. Raises CheckFailed if one does not fit its place."""
+        """Fill texts in. Raises CheckFailed if one does not fit."""
         headers = self.headers
         try:
             return evolve(
@@ -136,7 +135,7 @@ class HttpCheck:
             raise CheckFailed(str(exc)) from None
 
     def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
-        """A request that may change something becomes a GET without a body. Another origin gets none of our headers."""
+        """A POST or the like becomes a GET without a body. Another origin gets none of our headers."""
         if self.followed == self.redirects:
             raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
         url, origin, targets = next_url(self.url, location, SCHEMES), self.origin, self.redirect_targets

@@ -2,9 +2,9 @@ r"""Paths into JSON: a member, an element, and a comparison of the value there.
 
     $.status == "ok"        $.queue.length < 100        $.nodes[0]['display name'] != null        $.nodes[-1].id
 
-Without a comparison a value must be there, null included. A value is a number, true, false, null, or quoted text. `==`
-and `!=` tell types apart, so 1 is not true; `<`, `<=`, `>`, `>=` are for two numbers or two texts. A path takes one
-step for each part: there are no filters, wildcards or functions.
+Without a comparison a value must be there, null included. `==` and `!=` tell types apart, so 1 is not true; `<`, `<=`,
+`>`, `>=` are for two numbers or two texts. A path takes one step for each part: there are no filters, wildcards or
+functions.
 """
 
 from __future__ import annotations

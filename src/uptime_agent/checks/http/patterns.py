@@ -1,6 +1,6 @@
 """Regular expressions on texts from outside, by RE2, in linear time.
 
-If program times text is large, a thread searches, which a check leaves behind when its time is up.
+Long searches run in a thread, which a check leaves behind when its time is up.
 """
 
 from __future__ import annotations

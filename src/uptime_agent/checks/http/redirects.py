@@ -1,7 +1,7 @@
 """Where a redirect may lead.
 
-A target may redirect us to what only we can reach, such as a cloud's metadata service. A name's owner chooses its
-addresses, so the dialled address decides.
+It may be what only we can reach, such as a cloud's metadata service. A name's owner chooses its addresses, so the
+dialled address decides.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
 
 
 def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
-    """Whether a redirect may dial the address. The check's own host may be private if it started so."""
+    """Whether a redirect may dial the address. The check's own host may stay private."""
     if targets is RedirectTargets.ANY or is_public(address):
         return True
     return host == origin.host and not is_public(origin.address)

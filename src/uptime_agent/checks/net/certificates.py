@@ -85,4 +85,3 @@ OPTIONS: Final[Mapping[str, Reader[Any]]] = {
         "time. Those of servers that redirect count too",
     ),
 }
-"""Of every check over TLS."""

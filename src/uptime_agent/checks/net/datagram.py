@@ -53,8 +53,7 @@ class Datagrams:
         """Send a question, again when it may be lost, until `understood` returns a value. Completes the phase
         "connect".
 
-        Other datagrams are skipped: the address can be forged. After too many, a timeout says nothing about the server.
-
+        Skips other datagrams: the address can be forged. After too many, a timeout says nothing about the server.
         Raises OSError, CheckFailed, and TimeoutError if its time is over and another address follows.
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):

@@ -1,7 +1,7 @@
 """ICMP echo requests and their answers.
 
-A datagram socket needs a group within the sysctl net.ipv4.ping_group_range; the kernel numbers its requests. A raw
-socket needs CAP_NET_RAW and receives all messages. So unique bytes, which the answer repeats, identify a request.
+A datagram socket needs a group within the sysctl net.ipv4.ping_group_range. A raw socket needs CAP_NET_RAW, and
+receives all messages of the address. So unique bytes, which the answer repeats, identify a request.
 """
 
 from __future__ import annotations

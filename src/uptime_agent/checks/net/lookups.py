@@ -41,8 +41,6 @@ class _Lane:
 
 @define(eq=False)
 class _Lookup:
-    """One lookup, for all its callers."""
-
     host: str
     lane: _Lane
     done: anyio.Event = field(factory=anyio.Event)

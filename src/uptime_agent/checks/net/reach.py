@@ -29,10 +29,7 @@ Network = IPv4Network | IPv6Network
 
 @frozen
 class Reach:
-    """Any address, or public ones, networks, and names at any address.
-
-    A name with a leading dot stands for all names below it.
-    """
+    """Any address, or public ones, networks, and names. A name with a leading dot stands for all below it."""
 
     is_any: bool = True
     is_public: bool = False

@@ -16,7 +16,6 @@ Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """Returns addresses, best first. Raises OSError, such as socket.gaierror."""
 
 MOST_REMEMBERED: Final = 1_000
-"""Names that worked."""
 
 
 class Family(enum.Enum):
@@ -28,7 +27,7 @@ class Family(enum.Enum):
 
 
 class Unresolved(Exception):
-    """A name has no address to check. `status` DOWN: the target's fault."""
+    """A name has no address. `status` DOWN: the target's fault."""
 
     def __init__(self, status: Status, text: str) -> None:
         super().__init__(text)

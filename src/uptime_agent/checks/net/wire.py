@@ -83,7 +83,7 @@ async def dialled(
 ) -> AsyncIterator[ByteStream]:
     """Connect while the body runs, with `tls` to a peer called `host`.
 
-    Raises OSError, also ssl.SSLError, and TimeoutError if this address's time is over.
+    Raises OSError, also ssl.SSLError, and TimeoutError if its time is over.
     """
     with at.watch.measure("connect"):
         if at.is_last:

@@ -1,6 +1,6 @@
 """A run of steps: until one fails, and then the steps that always run.
 
-For a step at another host a subtask takes that host's units.
+A subtask takes another host's units.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class _Progress:
     detail: Mapping[str, str | int | float] = field(factory=dict)
     address: str | None = None
     worst: CheckResult | None = None
-    """The first result that is down or unknown, or else degraded."""
 
     @property
     def has_failed(self) -> bool:

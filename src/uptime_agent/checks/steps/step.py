@@ -32,7 +32,7 @@ class Step:
         return {each.name for each in self.check.take} if isinstance(self.check, HttpCheck) else set()
 
     def filled(self, values: Mapping[str, str]) -> Check:
-        """Fill texts in. Raises CheckFailed if one does not fit its place."""
+        """Fill texts in. Raises CheckFailed if one does not fit."""
         return self.check.filled(values) if isinstance(self.check, HttpCheck) else self.check
 
 

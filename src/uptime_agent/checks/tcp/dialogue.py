@@ -1,8 +1,7 @@
 """Dialogues: texts to send over a connection, and the answers to expect.
 
 A text is found anywhere; a pattern, with `*` for any text, must match a line; a regular expression is searched in each.
-Other lines are skipped, as greetings have several. When TLS begins, no unread byte may be left over: an attacker could
-have put it there.
+Greetings may have other lines. When TLS begins, no unread byte may be left: an attacker could have put it there.
 """
 
 from __future__ import annotations
@@ -183,7 +182,6 @@ class Conversation:
         raise self._failed(f'{said}, expected "{wanted.text}"')
 
     async def _more(self, wanted: Expect | Search) -> bool:
-        """Returns False at the end. Raises CheckFailed beyond the bound."""
         if len(self._received) > MOST_READ:
             raise self._failed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
         try:

@@ -14,7 +14,7 @@ from ..net import Budget, certificates, dialled, expiry_of, with_expiry
 from .dialogue import MOST_READ, Conversation, Expect, Search, Send, StartTls, Step, dialogue
 
 _LAST_READ: Final = 65_536
-"""Bytes that may come with the last ones searched."""
+"""Bytes besides the searched ones."""
 
 
 @frozen(kw_only=True)

@@ -32,7 +32,6 @@ def take_dialogue(draft: Draft, options: Table) -> None:
 
 
 def _steps(draft: Draft, table: Table, *, signs_in: bool) -> tuple[list[dict[str, Any]] | None, bool]:
-    """None: impossible here. Also whether it signs in."""
     steps: list[dict[str, Any]] = []
     expected, said = table.take("expect"), table.take("send")
     wanted = table.take("expect_bytes")

@@ -14,7 +14,6 @@ INTERVAL: Final = "1m"
 """Prometheus' default."""
 
 _USUAL: Final = frozenset({"__param_target", "instance", "__address__"})
-"""By them Prometheus asks the exporter for a target."""
 
 
 @frozen

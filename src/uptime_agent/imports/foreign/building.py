@@ -1,4 +1,4 @@
-"""Tables and lists, built from a reader's events: each key with its line.
+"""Tables and lists, from a reader's events: each key with its line.
 
 Nothing recurses: no file overflows the stack. A YAML alias is its value, counted at each use.
 """
@@ -143,7 +143,6 @@ class Builder:
 
 
 def _merge(table: _Open) -> None:
-    """Add missing keys; the first table decides."""
     for each in table.merged:
         for key, value in each.values.items():
             if key not in table.values:

@@ -11,7 +11,6 @@ from .secrets import take_url
 _OF_THE_CHECK: Final = frozenset(
     ("degraded_above depends_on enabled interval max_attempts notify retry_interval schedule tags timeout").split()
 )
-"""All other options belong to steps."""
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _SIGN_IN: Final = "Basic and the client id and client secret, as id:secret in base64"

@@ -21,7 +21,6 @@ LARGEST: Final = 16_000_000
 """Bytes."""
 
 MOST_FILES: Final = 1_000
-"""Files for one pattern."""
 
 _TOKEN: Final = re.compile(
     r'[ \t\r\n]*(?:(?P<sign>[\[\]{},:])|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<plain>[^\s\[\]{},:"]++))'

@@ -1,7 +1,4 @@
-"""Conditions of Gatus, such as "[STATUS] == 200", as options of a check.
-
-All must hold. A condition without a counterpart is noted and drops no other.
-"""
+"""Conditions of Gatus, such as "[STATUS] == 200", as options of a check. All must hold."""
 
 from __future__ import annotations
 

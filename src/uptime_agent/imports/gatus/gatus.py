@@ -90,7 +90,6 @@ def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draf
 
 
 def _thresholds(top: Table) -> dict[str, int]:
-    """Failures before an alert, by type."""
     alerting = top.take("alerting")
     found: dict[str, int] = {}
     for kind, provider in alerting.values.items() if isinstance(alerting, Mapped) else ():
@@ -110,7 +109,6 @@ def _named(table: Table, default: str) -> Draft:
 
 
 def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iterator[Draft]:
-    """Also its domain's check, and its maintenance."""
     draft = _named(table, default)
     client = table.table("client")
     draft.put("interval", table.text("interval", INTERVAL), table.line_of("interval"))

@@ -103,7 +103,6 @@ def _read_monitors(value: Any, file: Path, zone: str, drafts: list[Draft], left:
 
 
 def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
-    """A draft for each host. The first tells the losses."""
     kind = monitor.text("type")
     name = monitor.text("name") or monitor.text("id")
     if not name or not monitor.text("name"):

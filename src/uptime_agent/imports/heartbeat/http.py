@@ -11,7 +11,6 @@ from .tls import take_tls
 
 REDIRECTS: Final = 5
 UP: Final = "100-399"
-"""Statuses that are up by default."""
 
 _PATH: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _EXPRESSION: Final = re.compile(
@@ -96,7 +95,6 @@ def _take_json(draft: Draft, entry: Table) -> None:
 
 
 def _expectations(condition: Any) -> list[str] | None:
-    """Paths that must all hold. None: impossible."""
     if not isinstance(condition, Mapped):
         return None
     found: list[str] = []

@@ -1,6 +1,6 @@
 """Uptime Kuma: a JSON backup of version 1, with the key names of version 2.
 
-Every monitor has the keys of all types. Defaults are skipped; every other key is carried over or told.
+Every key is carried over or told, except defaults: each monitor has the keys of all types.
 """
 
 from __future__ import annotations

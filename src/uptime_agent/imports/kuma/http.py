@@ -11,7 +11,6 @@ from ..foreign import Draft, Hidden, Table, shown, sign_in_first, take_body, tak
 
 REDIRECTS: Final = 5
 MOST_REDIRECTS: Final = 10
-"""Kuma's default."""
 
 EXPIRES_WITHIN: Final = "21d"
 """Kuma's default."""
@@ -83,7 +82,7 @@ def _take_body(draft: Draft, monitor: Table) -> None:
 
 
 def _take_sign_in(draft: Draft, monitor: Table) -> None:
-    """Version 1 had no authMethod at first: a user was enough."""
+    """At first version 1 had no authMethod: a user was enough."""
     implied = "basic" if monitor.text("basic_auth_user") and "authMethod" not in monitor.of.values else ""
     method = monitor.text("authMethod") or implied
     if method in _OF_METHODS:

@@ -40,7 +40,6 @@ def _take_dns(draft: Draft, monitor: Table) -> None:
 
 
 def _take_conditions(draft: Draft, monitor: Table) -> None:
-    """Take over which records may come."""
     value = monitor.take("conditions")
     items = value.values if isinstance(value, Items) else []
     wanted: list[str] = []
