@@ -192,7 +192,7 @@ class Placed(NamedTuple):
 
 
 class Act(enum.Enum):
-    """What a job's node can be asked to do; all else changes the job's row."""
+    """An act that a job's node can be asked for; all else changes the job's row."""
 
     RUN = "run"
     """Run it once, now."""
@@ -277,7 +277,7 @@ class Batch:
 
 @frozen
 class Receipt:
-    """What a commit did not carry out. `refused`: marks of ticks that have a record.
+    """The parts of a batch that were not carried out. `refused`: marks of ticks that have a record.
 
     `stale`: ends of runs whose tick has a newer mark. `gone`: live executions that gave way; a repeated batch omits
     them.

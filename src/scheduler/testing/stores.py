@@ -73,14 +73,14 @@ class StoreConformance(
 
 
 class SchedulerStoreConformance(RulesOfSchedulers):
-    """What a scheduler finds again after a restart, a crash and a failure. A subclass brings `make_store`.
+    """Rules for a restart, a crash and a failure of a scheduler. A subclass brings `make_store`.
 
     Its tests are async: they run on each backend that anyio's pytest plugin is told of.
     """
 
 
 class EditConformance(RulesOfEdits, RulesOfEditsOfAScheduler):
-    """What a store tells of changes by others, and what a scheduler makes of it.
+    """Rules for changes that others make to a store, and for a scheduler that follows them.
 
     A subclass brings the fixtures `make_store` and `edit`.
     """

@@ -1,4 +1,7 @@
-"""The kinds of check, and one check of one target."""
+"""The kinds of check, and one check of one target.
+
+Knows no schedule, no store and no other target.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
 
 @frozen(kw_only=True)
 class Target:
-    """What is checked, how and when. Lengths in seconds."""
+    """One target: its check, and how and when it is checked. Lengths in seconds."""
 
     name: str
     kind: str

@@ -1,4 +1,7 @@
-"""The agent's own health, reported outside."""
+"""The agent's own health, reported outside.
+
+Reports only while checks, channels and the store work.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Files of other monitors become our configuration."""
+"""Files of other monitors become our configuration.
+
+What cannot be carried over is told in words.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Problem(Protocol):
 
     @property
     def text(self) -> str:
-        """What is wrong."""
+        """The problem in words."""
 
 
 class Problems(Protocol):

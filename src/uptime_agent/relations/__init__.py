@@ -1,4 +1,7 @@
-"""Parents and groups of targets. On the event loop; reads the store in threads."""
+"""Parents and groups of targets.
+
+On the event loop; reads the store in threads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The checked targets. On the event loop."""
+"""The checked targets, and what a new configuration does to them.
+
+Adds and removes a target's status, check and job together. On the event loop.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ TOGETHER: Final = 50
 
 @frozen
 class Ways:
-    """What the checks of all targets share."""
+    """Parts that the checks of all targets share."""
 
     resolver: Resolver
     clock: Clock

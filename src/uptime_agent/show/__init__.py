@@ -1,4 +1,7 @@
-"""Displays of targets and history. On the event loop; `history` prints without it."""
+"""Displays of targets and history.
+
+On the event loop; `history` prints without it.
+"""
 
 from __future__ import annotations
 

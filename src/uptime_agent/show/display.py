@@ -14,7 +14,7 @@ from ..targets import Summary, TargetStatus
 
 @frozen(kw_only=True)
 class View:
-    """What is shown. `now`: UTC seconds."""
+    """Everything to be shown. `now`: UTC seconds."""
 
     targets: Sequence[TargetStatus]
     scheduler: Scheduler

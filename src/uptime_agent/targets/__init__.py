@@ -1,4 +1,7 @@
-"""Targets' status, by verdicts and history. On the event loop."""
+"""The status of targets, by verdicts and history.
+
+Opens no connection. On the event loop.
+"""
 
 from __future__ import annotations
 

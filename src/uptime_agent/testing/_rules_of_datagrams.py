@@ -19,7 +19,7 @@ class DatagramConformance(KindConformance):
 
     @pytest.fixture
     def replies(self) -> Replies:
-        """What a good server answers to a datagram of the first example."""
+        """The answers of a good server to a datagram of the first example."""
         msg = "a subclass says what a server that is well answers: see the docstring of uptime_agent.testing"
         raise NotImplementedError(msg)
 

@@ -1,4 +1,7 @@
-"""URLs, their secrets, and words for people. Pure: any thread."""
+"""URLs, their secrets, and words for people.
+
+Pure: any thread.
+"""
 
 from __future__ import annotations
 

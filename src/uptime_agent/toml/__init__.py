@@ -1,4 +1,7 @@
-"""TOML read strictly, within bounds: mistakes have lines. Pure: any thread."""
+"""TOML read strictly, within bounds.
+
+Mistakes have lines. Pure: any thread.
+"""
 
 from __future__ import annotations
 

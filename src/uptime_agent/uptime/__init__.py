@@ -1,4 +1,7 @@
-"""Uptime and latency, weighted by time. Pure: any thread."""
+"""Uptime and latency, weighted by time.
+
+Pure: any thread.
+"""
 
 from __future__ import annotations
 

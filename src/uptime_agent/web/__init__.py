@@ -1,4 +1,7 @@
-"""HTTP requests from outside. On the event loop."""
+"""HTTP requests from outside.
+
+Bounds them in number, size and time. On the event loop.
+"""
 
 from __future__ import annotations
 

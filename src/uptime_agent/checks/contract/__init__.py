@@ -1,4 +1,7 @@
-"""The contract of checks: what a check is, gets and finds."""
+"""The contract of checks: what a check is, gets and finds.
+
+Opens no connection.
+"""
 
 from __future__ import annotations
 

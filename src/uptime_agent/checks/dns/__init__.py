@@ -1,4 +1,7 @@
-"""Checks of dns:// targets, over UDP and, if truncated, over TCP."""
+"""Checks of dns:// targets, over UDP and, if truncated, over TCP.
+
+Offers the kind and its messages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks of domain:// targets, by RDAP. Answers are kept for six hours, also over a restart."""
+"""Checks of domain:// targets, by RDAP.
+
+Answers are kept for six hours, also over a restart.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The way to a target. On the event loop; lookups have threads."""
+"""The way to a target: names, addresses, connections, and bounds on what comes in.
+
+On the event loop; lookups have threads.
+"""
 
 from __future__ import annotations
 

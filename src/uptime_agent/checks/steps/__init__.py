@@ -1,4 +1,7 @@
-"""Checks of several steps that hand texts on."""
+"""Checks of several steps that hand texts on.
+
+Each step is a check of its own kind.
+"""
 
 from __future__ import annotations
 

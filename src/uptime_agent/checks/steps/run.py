@@ -85,7 +85,7 @@ class StepsRun:
         return await self._go(_after(progress, step, found), None)
 
     def _asked(self, step: Step, check: Check, progress: _Progress) -> TargetCheck:
-        """It masks texts that were handed on."""
+        """Masks texts that were handed on."""
         own = math.inf if step.timeout is None else step.timeout
         if step.is_always:
             within = min(self.around.timeout, TIMEOUT_OF_ALWAYS) if step.timeout is None else own

@@ -1,4 +1,7 @@
-"""Checks of tcp:// targets."""
+"""Checks of tcp:// targets.
+
+Offers the kind; its dialogue sends and expects texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parts of all importers."""
+"""Parts of all importers: reading foreign files, and writing ours.
+
+Knows no monitor by name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Gatus: endpoints, external endpoints, suites and maintenance, as documented, in one file."""
+"""Gatus: endpoints, external endpoints, suites and maintenance.
+
+Reads one file, as documented.
+"""
 
 from __future__ import annotations
 

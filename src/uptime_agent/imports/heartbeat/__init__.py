@@ -1,4 +1,7 @@
-"""Heartbeat, of Elastic: a heartbeat.yml, a file of monitors.d, or that folder."""
+"""Heartbeat, of Elastic.
+
+Reads a heartbeat.yml, a file of monitors.d, or that folder.
+"""
 
 from __future__ import annotations
 
