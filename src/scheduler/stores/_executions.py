@@ -5,7 +5,7 @@ only its name, job and instant. The row is written first, with the job's state. 
 and the next commit writes its position. When it comes out, its row decides: only a live one is taken. A job has at most
 one live (pending or scheduled) and one taken execution.
 
-    pending -> scheduled -> taken -> done         it waits for the queue, then in it, then a node has its job
+    pending -> scheduled -> taken -> done
     pending | scheduled -> skipped | superseded   it will not run: skipped, or replaced
 """
 
@@ -22,7 +22,7 @@ from ._rows import DONE, PENDING, SCHEDULED, SKIPPED, SUPERSEDED, Execution, Pla
 LIVE: Final = frozenset({PENDING, SCHEDULED})
 
 PARTS: Final = 16
-"""Of all jobs. One node at a time audits a part."""
+"""Parts of all jobs. One node at a time audits a part."""
 
 
 @frozen
@@ -76,7 +76,7 @@ Decide = Callable[[Standing], Planned | None]
 
 @frozen(kw_only=True)
 class Mended:
-    """`planned`: new executions. `gone`: executions that gave way."""
+    """Changes by `reconcile` or `audit`. `planned`: new executions. `gone`: executions that gave way."""
 
     planned: tuple[Execution, ...] = ()
     gone: tuple[Execution, ...] = ()

@@ -1,7 +1,7 @@
 """The plain values that pass between the scheduler and a store.
 
-Fields that end in `_us` are microseconds since 1970, UTC; lengths are seconds. Tuples, because a driver takes 10,000
-per second as they are.
+Fields that end in `_us` are microseconds since 1970, UTC; lengths are seconds. They are tuples, because a driver takes
+10,000 per second as they are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StoredJob(NamedTuple):
 
 
 class JobPause(NamedTuple):
-    """The columns of a job that the scheduler itself changes."""
+    """Columns that the scheduler itself changes."""
 
     paused: str | None = None
     paused_until_us: int | None = None
@@ -114,7 +114,7 @@ class StoredTick(NamedTuple):
     started_us: int | None = None
     """While RUNNING: when it was marked."""
     ended_us: int | None = None
-    """If missed: when it was recorded."""
+    """When the run ended, or a missed tick was recorded."""
     lateness: float | None = None
     error: str | None = None
     trace: str | None = None
@@ -132,7 +132,6 @@ SIZE_OF_TICK: Final = 200
 
 
 def size_of(tick: StoredTick) -> int:
-    """Return a record's rough size in bytes."""
     size = SIZE_OF_TICK + len(tick.job_id)
     if tick.error or tick.trace or tick.result:
         size += len(tick.error or "") + len(tick.trace or "") + len(tick.result or "")
@@ -211,7 +210,7 @@ class Act(enum.Enum):
 
 
 MOST_REQUESTS: Final = 1_000
-"""Returned by one call of `Store.changes`."""
+"""Per call of `Store.changes`."""
 
 
 class StoredRequest(NamedTuple):
@@ -224,7 +223,7 @@ class StoredRequest(NamedTuple):
 
 
 class RequestDone(NamedTuple):
-    """The end of a request. `due_us`: its tick, if any. `reason`: why that has no run."""
+    """The end of a request. `due_us`: its tick, if any. `reason`: why the tick has no run."""
 
     number: int
     job_id: str
@@ -233,7 +232,7 @@ class RequestDone(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """To a request. `is_gone`: its job is gone. `comes_again`: its tick will be retried."""
+    """An answer to a request. `is_gone`: its job is gone. `comes_again`: its tick will be retried."""
 
     number: int
     is_done: bool = False
@@ -339,7 +338,7 @@ class Retention:
     """How much history to keep. Records over any bound are deleted, oldest first. None: no bound.
 
     `per_job`: ended ticks of one job. `age`: seconds since the end, or "30d". `total_bytes`: of all ticks, roughly, or
-    "256 MiB". Ticks that run or are owed always stay. Raises ValueError if a bound is not above 0.
+    "256 MiB". Ticks that run or are owed always stay. Raises ValueError if a bound is not above 0 or cannot be read.
     """
 
     per_job: int | None = 1_000

@@ -13,14 +13,14 @@ from .._placement import OneOf, assigned, chosen, read_part
 from ._sharing import Peer, Sharing, View
 
 SHARDS: Final = 1_024
-"""Of jobs without labels. Stored: must not change."""
+"""Shards of jobs without labels. Stored: must not change."""
 
 SHARDS_OF_LABELS: Final = 16
-"""Of each text of labels, numbered from SHARDS on. Must not change."""
+"""Shards of each text of labels, numbered from SHARDS on. Must not change."""
 
 
 def shard_of(place: str, where: str | None = None) -> int:
-    """Return the shard of a place: a job's id, unless the job names another. SQL computes the same.
+    """Return the shard of a place: the job's id or its `place`. SQL computes the same.
 
     `where`: the labels that its node needs.
     """
@@ -29,7 +29,7 @@ def shard_of(place: str, where: str | None = None) -> int:
 
 
 def where_of(options: str | None) -> str | None:
-    """Return the labels in a job's stored options. SQL computes the same."""
+    """Return a job's labels from its stored options, as SQL does."""
     if options is None or '"where"' not in options:
         return None
     try:
@@ -94,7 +94,7 @@ class Rightful:
         self._owners = _rightful_owners(_settled(self._living))
         self._fit: dict[str, list[Peer]] = {}
         self._assigned: dict[int, list[int]] = {}
-        """Owners of the parts, by the number of the first part's shard."""
+        """Owners of a job's parts, by the first part's shard."""
 
     def __getitem__(self, shard: int) -> int:
         if shard < SHARDS:
@@ -126,14 +126,14 @@ def _settled(living: Sequence[Peer]) -> tuple[int, ...]:
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
-    """Return the new owners of these nodes' and of ownerless shards."""
+    """Return new owners of these nodes' and of ownerless shards."""
     rightful = Rightful(view, gone)
     given = {shard: rightful[shard] for shard, owner in view.shards() if not owner or owner in gone}
     return {shard: owner for shard, owner in given.items() if owner}
 
 
 class Shares:
-    """Our shards, and the owners of the others. Changed on the loop; any thread may ask."""
+    """Our shards and the others' owners. Changed on the loop; any thread may ask."""
 
     is_shared = True
     are_asked = True
@@ -156,7 +156,7 @@ class Shares:
         return self.holds(id, place, where)
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:
-        """Return the name of the job's node, as last seen, if any."""
+        """Return the name of the job's last seen node, if any."""
         view = self.view
         if view is None:
             return None
@@ -186,7 +186,7 @@ class Shares:
                 self._labelled.discard(shard)
 
     def let_go(self) -> None:
-        """Give up all shards: other nodes took us for dead."""
+        """Give up all: others took us for dead."""
         self.give(self.all())
 
     def is_idle(self) -> bool:

@@ -17,7 +17,7 @@ from ._rows import Answer, Changes, StoredJob, StoredState, StoredTick
 from ._units import Loan
 
 FORMAT: Final = 2
-"""Of rows. A fleet writes the lowest format of its nodes. 2 adds unsettled nodes."""
+"""The row format. A fleet writes the lowest format of its nodes. 2 adds unsettled nodes."""
 
 UNSETTLED: Final = 2
 
@@ -57,7 +57,7 @@ class Peer:
 
 @frozen
 class LabelledShard:
-    """A shard of jobs that need the labels `where`. `owner` 0: none."""
+    """`owner` 0: none."""
 
     where: str
     owner: int
@@ -82,10 +82,10 @@ class View:
     answered: float = 0.0
 
     since: float = 0.0
-    """Of unbroken answers. Before a whole lease of them, no other node counts as dead."""
+    """The start of unbroken answers. Before a whole lease no other node counts as dead."""
 
     is_news: bool = False
-    """For `Store.changes`."""
+    """Whether `Store.changes` has more."""
     labelled: Mapping[int, LabelledShard] = field(factory=dict, hash=False)
 
     def shards(self) -> Iterator[tuple[int, int]]:
@@ -101,7 +101,7 @@ class View:
 
     @property
     def heeds_unsettled(self) -> bool:
-        """Whether all living nodes pass over unsettled nodes."""
+        """Whether all living nodes know unsettled nodes."""
         return all(peer.format >= UNSETTLED for peer in self.peers if peer.left >= 0)
 
     def lacks(self, where: str) -> bool:
@@ -141,8 +141,8 @@ class TakenShards:
 class AgentRow:
     """A node as stored. `left`: seconds of its lease; None: exclusive.
 
-    `jobs`: in its `shards`. `lag`: seconds since its oldest next start. `skew`, `is_off`: see Peer. `version`,
-    `connections`: None if not reported.
+    `lag`: seconds since its oldest next start. `skew`, `is_off`: see Peer. `version`, `connections`: None if not
+    reported.
     """
 
     name: str
@@ -165,7 +165,7 @@ class HandOver:
     """A node went `ago` seconds ago, and others claimed its shards.
 
     `is_dead`: it was buried; else it left. `claimed`: of its `shards`. `seconds`: from its last renewal or good-bye to
-    the last claim. Claims after simultaneous exits are not told apart.
+    the last claim. Simultaneous exits share their claims.
     """
 
     name: str
@@ -179,7 +179,10 @@ class HandOver:
 
 @frozen
 class Standby:
-    """`state`: "sync" or "quorum" (commits wait for it), "async" or "potential". None: our role may not see it."""
+    """A standby server. `state`: "sync" or "quorum" (commits wait for it), "async" or "potential".
+
+    None: our role may not see it.
+    """
 
     name: str
     state: str | None
@@ -192,7 +195,7 @@ class Standby:
 
 @frozen(kw_only=True)
 class StoreServer:
-    """A store's server. A failover to a standby without waiting commits loses some.
+    """A store's server. A failover to a standby loses commits that do not wait for it.
 
     `is_standby`: it takes no commits. `synchronous_commit`: of our commits.
     """
@@ -231,7 +234,6 @@ class FleetView:
 
 
 def waiting_of(jobs: Iterable[tuple[str, int]], agents: Sequence[AgentRow]) -> dict[str, int]:
-    """Return the labels that no node has, with their jobs."""
     return {where: count for where, count in jobs if lacks(where, agents)}
 
 

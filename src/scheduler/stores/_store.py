@@ -84,7 +84,7 @@ class Store(Protocol):
 
     @property
     def is_immediate(self) -> bool:
-        """Whether the store never waits outside the process. Then the event loop calls it directly."""
+        """Whether the store never waits outside the process. Then the event loop calls it."""
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
         """Connect, create or migrate the tables, and take the store for this node alone.

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, Protocol
 from attrs import frozen
 
 MOST_UNITS: Final = 10_000
-"""Of one limit. Each lent unit is a row."""
+"""The most units of one limit. Each lent unit is a row."""
 
 FRESH: Final = 1.0
 """Seconds for which a wish counts."""

@@ -1,7 +1,7 @@
 """The protocol of a visit: a visitor, which is no node, audits the rows of a store.
 
-A visitor has no jobs and no lease, and takes nothing over. It mends the tables only. Only a node can tell whether an
-overdue job is in its heap, so the visitor asks. Each part of the rows is checked under the try-lock of all audits.
+A visitor has no jobs and no lease, takes nothing over, and mends the tables only. Only a node can tell whether an
+overdue job is in its heap, so the visitor asks. Each part is checked under the try-lock of all audits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LATE: Final = 60.0
 
 
 class NoTables(StoreUnusable):
-    """The schema has no tables of timerqueue. `elsewhere`: schemas of the database that have."""
+    """The schema has no tables of timerqueue. `elsewhere`: schemas that have."""
 
     def __init__(self, schema: str, elsewhere: Iterable[str]) -> None:
         self.elsewhere = tuple(elsewhere)
@@ -64,7 +64,7 @@ class Audience(NamedTuple):
 
 @frozen
 class Looked:
-    """In one part. `jobs`: how many are not paused."""
+    """The findings in one part. `jobs`: how many are not paused."""
 
     jobs: int
     doubted: tuple[Doubted, ...] = ()

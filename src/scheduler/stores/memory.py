@@ -65,7 +65,7 @@ class _Data:
 
 
 class MemoryStore(Resident):
-    """A store that keeps everything in dicts, for tests. They survive `close`.
+    """Keeps everything in dicts, which survive `close`.
 
     To play a restart, give the same store to the next scheduler. To play a crash, give it `another()` while the first
     one runs: it finds the same ticks RUNNING, and the first one's commits raise StoreTakenOver.
@@ -75,7 +75,7 @@ class MemoryStore(Resident):
         self._data = _Data()
 
     def another(self) -> MemoryStore:
-        """Return another store object on the same data, like another process. One is open at a time."""
+        """Return another store object on the same data, like another process."""
         other = MemoryStore()
         other._data = self._data
         return other
@@ -91,7 +91,7 @@ class MemoryStore(Resident):
         return MemoryExecutions(self)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
-        """Take the data over. Another open store's next commit raises StoreTakenOver."""
+        """Take the data over from another open store."""
         data = self._data
         self._bind_to_process("MemoryStore", error=StoreForked)
         with data.lock:
@@ -102,7 +102,7 @@ class MemoryStore(Resident):
             return Opened(data.epoch, data.instance)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Yield all jobs, as they are at the call."""
+        """See Store."""
         data = self._data
         with data.lock:
             data.forget_edits()
@@ -111,22 +111,22 @@ class MemoryStore(Resident):
         return iter([rows[first : first + AT_A_TIME] for first in range(0, len(rows), AT_A_TIME)])
 
     def pauses(self) -> list[StoredPause]:
-        """Return all pauses."""
+        """See Store."""
         with self._data.lock:
             return list(self._data.pauses.values())
 
     def running(self) -> list[StoredTick]:
-        """Return the RUNNING ticks."""
+        """See Store."""
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.outcome == RUNNING]
 
     def owed(self) -> list[StoredTick]:
-        """Return the owed ticks."""
+        """See Store."""
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.owed]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another store opened the data."""
+        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver after another store's `open`."""
         with self.ours() as data:
             _put_jobs(data, batch.jobs)
             for job_id, pause in batch.paused.items():
@@ -157,7 +157,7 @@ class MemoryStore(Resident):
             yield data
 
     def changes(self) -> Changes:
-        """Return the changes by `edit`, `delete`, `edit_pause` and `delete_pause`."""
+        """Return changes by `edit` and the like."""
         data = self._data
         with data.lock:
             jobs = {job_id: data.jobs.get(job_id) for job_id in data.edited_jobs}
@@ -166,7 +166,7 @@ class MemoryStore(Resident):
             return Changes(jobs, pauses)
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks due before `before_us`, latest first."""
+        """See Store."""
         with self._data.lock:
             ticks = list(self._data.ticks.values())
         asked = (
@@ -184,13 +184,13 @@ class MemoryStore(Resident):
             return len(over)
 
     def close(self) -> None:
-        """Release the data, which stay for the next `open`."""
+        """Release the data; they stay."""
         with self._data.lock:
             if self._data.owner is self:
                 self._data.owner = self._data.hint = None
 
     def edit(self, job: StoredJob) -> None:
-        """Put a job as people do by hand, and notify the scheduler."""
+        """Put a job by hand, and notify the scheduler."""
         self._edit(jobs={job.id: job})
 
     def delete(self, job_id: str) -> None:
@@ -222,7 +222,7 @@ class MemoryStore(Resident):
 
 
 class MemoryExecutions:
-    """The executions of a MemoryStore."""
+    """See Executions."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -328,7 +328,7 @@ def _put(rows: dict[str, Row], changes: Mapping[str, Row | None]) -> None:
 
 
 def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredTick]:
-    """Return the stale ends. An end before a recorded mark of its batch is not stale: the batch is repeated."""
+    """Return the stale ends. If the mark of their batch is recorded, the batch is repeated: they are not stale."""
     marked = {(tick.job_id, tick.due_us, tick.fence) for tick in batch.marks}
     stale = []
     for tick in batch.ended:
@@ -341,7 +341,6 @@ def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredT
 
 
 def _mark(ticks: dict[tuple[str, int], StoredTick], marks: list[StoredTick]) -> Iterator[StoredTick]:
-    """Yield the refused marks."""
     for tick in marks:
         record = ticks.get((tick.job_id, tick.due_us))
         if record is None or record.fence == tick.fence or _may_be_tried_again(record, tick.attempt):
@@ -355,7 +354,7 @@ def _may_be_tried_again(record: StoredTick, attempt: int) -> bool:
 
 
 def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> Iterator[StoredTick]:
-    """Yield the records over the bounds, oldest first."""
+    """Yield records oldest first."""
     ended = sorted((tick for tick in ticks if tick.outcome != RUNNING and not tick.owed), key=_due)
     of_job = Counter(tick.job_id for tick in ended)
     total = sum(map(size_of, ticks))

@@ -61,9 +61,9 @@ class PostgresStore(Resident):
     node that opens the store takes it over: the previous node's next call raises StoreTakenOver. With `shared`, nodes
     divide the jobs and take over each other's.
 
-    The first role makes the tables, which needs that right. An everyday role needs USAGE on the schema, and SELECT,
-    INSERT, UPDATE and DELETE on its tables. Behind PgBouncer in transaction mode the store works without NOTIFY.
-    Changes by hand are then seen within about a second, and a node's death when its lease ends.
+    The first role with the right to do so makes the tables. An everyday role needs USAGE on the schema, and SELECT,
+    INSERT, UPDATE and DELETE on its tables. The store works behind PgBouncer in transaction mode, but without NOTIFY.
+    Then it sees changes by hand within about a second, and a node's death when its lease ends.
     """
 
     def __init__(
@@ -121,17 +121,17 @@ class PostgresStore(Resident):
 
     @property
     def sharing(self) -> Sharing | None:
-        """Only with `shared`."""
+        """None without `shared`."""
         return self._sharing
 
     @property
     def voting(self) -> Voting | None:
-        """Only with `shared`."""
+        """None without `shared`."""
         return self._voting
 
     @property
     def lending(self) -> Lending | None:
-        """Only with `shared`."""
+        """None without `shared`."""
         return self._lending
 
     @property
@@ -151,7 +151,7 @@ class PostgresStore(Resident):
 
     @property
     def incarnation(self) -> UUID | None:
-        """The UUID of this opening, because two may have one epoch. Raises StoreUnusable unless it is open."""
+        """The UUID of this opening: two may have one epoch. Raises StoreUnusable unless it is open."""
         return self._is_open.incarnation
 
     @property
@@ -200,7 +200,7 @@ class PostgresStore(Resident):
         return Opened(epoch, instance, incarnation)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Yield all jobs as at one moment, over its own connection. In a shared store each list has its own moment."""
+        """Yield all jobs as at one moment, over its own connection. If shared, each list has its own moment."""
         agent = self._agent
         if self._sharing is not None:
             with self.beside.transaction() as connection:
@@ -219,22 +219,22 @@ class PostgresStore(Resident):
                 yield [loaded(row) for row in rows]
 
     def pauses(self) -> list[StoredPause]:
-        """Return all pauses."""
+        """See Store."""
         with self.transaction() as connection:
             return [StoredPause(*row) for row in connection.execute(self._statements.pauses)]
 
     def running(self) -> list[StoredTick]:
-        """Return the RUNNING ticks."""
+        """See Store."""
         with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.running)]
 
     def owed(self) -> list[StoredTick]:
-        """Return the owed ticks."""
+        """See Store."""
         with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Commit the batch in one transaction. Raises StoreTakenOver after another node took the store over."""
+        """Commit in one transaction. Raises StoreTakenOver after a takeover."""
         self._pruning.note(batch)
         opened, statements = self._is_open, (self._statements, self._of_executions)
         if batch.added:  # what stands in their places decides what is written
@@ -252,7 +252,7 @@ class PostgresStore(Resident):
             return self._of_executions.locks.of(connection, batches)
 
     def changes(self) -> Changes:
-        """Return a page of the changes by others since the last call.
+        """Return a page of the changes by others.
 
         They are behind, until `load`, if a standby that missed the last changes replaced the server.
         """
@@ -269,7 +269,7 @@ class PostgresStore(Resident):
         return changes
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks due before `before_us`, latest first."""
+        """See Store. The store need not be open."""
         statements, page = self._statements, [LATEST if before_us is None else before_us, limit]
         asked = (statements.history, page) if job_id is None else (statements.history_of_job, [storable(job_id), *page])
         if self._opened is not None:
@@ -279,7 +279,7 @@ class PostgresStore(Resident):
             return [StoredTick(*row) for row in reader.execute(*asked)]
 
     def fleet(self) -> FleetView:
-        """Return this store's nodes. It need not be open. Raises NoTables if it was never opened."""
+        """Return this store's nodes. It need not be open. Raises NoTables."""
         with self._reading() as reader:
             return read_fleet(reader, self._statements, self._schema)
 
@@ -290,16 +290,16 @@ class PostgresStore(Resident):
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:
-        """Let a visitor, which is no node, audit the rows over its own connection. The store need not be open."""
+        """Let a visitor audit the rows over its own connection. The store need not be open."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
             yield PostgresVisit(connection, self._statements, self._of_executions, self._schema)
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Delete some thousands of records, of 1,000 jobs; later only of jobs with new records."""
+        """Delete some thousands of records, of 1,000 jobs."""
         return self._pruning.prune(self._ask, retention, now_us, self.log.seen)
 
     def close(self) -> None:
-        """Release everything within some seconds. Another thread's reading is broken off."""
+        """Release everything within some seconds, and break off another thread's reading."""
         self._opened = None
         if self._sharing is not None:
             self._sharing.close()
@@ -348,14 +348,12 @@ class PostgresStore(Resident):
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
         """Open a writing transaction. Raises StoreTakenOver after a takeover."""
         opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
-        # The lock keeps others from taking over meanwhile, and two commits apart: the server may still be busy with a
-        # lost one. So no write is sent before we are known to have the lock.
+        # The lock keeps other nodes from taking over, and two commits apart: the server may still be busy with a lost
+        # commit. So no write is sent before we have the lock.
         return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
     def connect(self, *, only_reads: bool = False, number: int = 0) -> Connection:
-        """Connect, but only to the store that was opened. `only_reads`: even after a takeover. `number`: of a commit
-        connection.
-        """
+        """Connect to the opened store only. `only_reads`: even after a takeover. `number`: of a commit connection."""
         opened = self._is_open  # another thread may close the store while this one connects
         connection = self._made.note(connect(self._dsn))
         ends = self._made.ending_left(connection)
@@ -372,7 +370,7 @@ class PostgresStore(Resident):
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """Open connections."""
         return self._made.count()
 
     def _who(self, opened: Opened) -> Asked:
@@ -384,7 +382,6 @@ class PostgresStore(Resident):
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Lend a connection; a temporary one unless the store is open."""
         if self._opened is not None:
             with self.beside.transaction(is_reader=True) as connection:
                 yield connection

@@ -91,9 +91,7 @@ class SQLiteStore:
         return False
 
     def preflight(self) -> None:
-        """Raise the errors of `open` that show without making or changing anything, even while another node has the
-        store.
-        """
+        """Raise the errors of `open` that show without changing anything, even while another node has the store."""
         self._session.preflight()
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells no process of its changes
@@ -118,17 +116,17 @@ class SQLiteStore:
                     yield _load(reader, order[first : first + AT_A_TIME])
 
     def pauses(self) -> list[StoredPause]:
-        """Return all pauses."""
+        """See Store."""
         with self._session.errors():
             return [StoredPause._make(row) for row in fetch(self._session.writer(), rows.PAUSES)]
 
     def running(self) -> list[StoredTick]:
-        """Return the RUNNING ticks."""
+        """See Store."""
         with self._session.errors():
             return [_tick(row) for row in fetch(self._session.writer(), _RUNNING)]
 
     def owed(self) -> list[StoredTick]:
-        """Return the owed ticks."""
+        """See Store."""
         with self._session.errors():
             return [_tick(row) for row in fetch(self._session.writer(), _OWED)]
 
@@ -157,10 +155,10 @@ class SQLiteStore:
         return evolve(changes, is_more=bool(self._edited))
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks due before `before_us`, latest first, of one job or of all.
+        """Return records of ticks due before `before_us`, latest first.
 
-        It also works while the store is not open here, even if another process has it. Then it makes or migrates
-        nothing, and raises StoreUnusable if there is no database of this version.
+        It also works while the store is not open here, even if another process has it. Then it makes nothing, and
+        raises StoreUnusable if there is no database of this version.
         """
         before_us = _FAR if before_us is None else min(before_us, _FAR)
         limit = min(max(limit, 0), _FAR)
@@ -172,7 +170,7 @@ class SQLiteStore:
         return [_tick(row) for row in found]
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Delete at most 5,000 records. On a full disk, the ballast file makes room for that."""
+        """Delete at most 5,000 records. On a full disk, the ballast makes room for that."""
         with self._session.errors():
             over = self._tally.over(self._session.writer(), retention, now_us)
             removed = self._remove(over) if over else over
@@ -278,7 +276,7 @@ def _cleaned(some: Any) -> list[Any]:
 
 
 def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> list[StoredTick]:
-    """An end before a recorded mark of its batch is not stale: the batch is repeated."""
+    """If the mark of an end's batch is recorded, the batch is repeated and the end is not stale."""
     suspects = _with_another_fence(connection, batch.ended, clean)
     ended = {(tick.job_id, tick.due_us) for tick in suspects}
     marked = [tick for tick in batch.marks if (tick.job_id, tick.due_us) in ended]
@@ -290,7 +288,6 @@ def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], 
 def _with_another_fence(
     connection: sqlite3.Connection, ticks: list[StoredTick], clean: Callable[[Any], list[Any]]
 ) -> list[StoredTick]:
-    """Return the ticks whose record has another fence or is missing."""
     keys = [(tick[0], tick[1]) for tick in clean(ticks)]
     fences = {(job_id, due_us): fence for job_id, due_us, fence in rows.ask(connection, rows.FENCES, keys)}
     return [tick for tick, key in zip(ticks, keys, strict=True) if fences.get(key) != tick.fence]

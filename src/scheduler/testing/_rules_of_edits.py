@@ -19,7 +19,7 @@ PAUSE = StoredPause(EVERYTHING, "holidays", due_at(0), due_at(100))
 class EditFixtures(StoreFixtures):
     @pytest.fixture
     def edit(self) -> Edit:
-        """A callable that takes jobs and pauses by id and scope, and puts or removes (None) each."""
+        """A callable that puts or removes (None) jobs and pauses by id and scope."""
         msg = "a subclass says how others write into its store: see the docstring of scheduler.testing.stores"
         raise NotImplementedError(msg)
 
@@ -35,7 +35,6 @@ class RulesOfEdits(EditFixtures):
         assert pauses_of(store) == {EVERYTHING: PAUSE}
 
     def test_what_others_have_removed_is_told_once(self, store: Store, edit: Edit) -> None:
-        """As None. Its state is gone too."""
         store.commit(Batch(jobs={"a": job()}, states={"a": StoredState("a", runs=1)}, pauses={EVERYTHING: PAUSE}))
         jobs_of(store)
         edit({"a": None}, {EVERYTHING: None})
@@ -58,7 +57,6 @@ class RulesOfEdits(EditFixtures):
         assert not store.changes()
 
     def test_what_is_changed_while_it_is_loaded_is_not_lost(self, store: Store, edit: Edit) -> None:
-        """The edit comes in a later list of `load`, or as a change."""
         ids = [f"{number:04}" for number in range(2_500)]
         store.commit(Batch(jobs={job_id: job(job_id) for job_id in ids}))
         lists = store.load()
@@ -76,7 +74,6 @@ class RulesOfEdits(EditFixtures):
         assert jobs_of(store) == {"a": (job(schedule="@every 5m"), state)}
 
     def test_what_others_have_written_stays_when_the_job_is_paused(self, store: Store, edit: Edit) -> None:
-        """A row removed by others does not come back."""
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))
         jobs_of(store)
         edit({"a": job(schedule="@every 5m"), "b": None}, {})
@@ -142,7 +139,6 @@ class RulesOfEditsOfAScheduler(EditFixtures):
     async def test_a_row_that_cannot_be_read_is_parked_until_it_is_put_right(
         self, make_store: MakeStore, edit: Edit
     ) -> None:
-        """The job's error says why; other jobs are not affected."""
         async with Life(make_store()) as life:
             good = life.add("greet", "@every 100d", id="good")
             await life.flush()

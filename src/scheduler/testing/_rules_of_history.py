@@ -13,13 +13,11 @@ NO_BOUND = Retention(per_job=None, age=None, total_bytes=None)
 
 
 def ends(job_id: str, *seconds: int, trace: str | None = None) -> list[StoredTick]:
-    """One ended tick per second given."""
     return [end(mark(job_id, second, fence=1), Outcome.FAILED, trace=trace) for second in seconds]
 
 
 class RulesOfHistory(StoreFixtures):
     def test_the_latest_come_first(self, store: Store) -> None:
-        """By due instant, running and missed ticks included."""
         done = ends("a", 3, 1, 5)
         store.commit(Batch(ended=done, missed=[missed("a", 4)], marks=[mark("b", 6, fence=2)]))
         assert [(tick.job_id, tick.due_us) for tick in store.history()] == [
@@ -43,7 +41,6 @@ class RulesOfHistory(StoreFixtures):
 
     @pytest.mark.parametrize("job_id", ["a", None])
     def test_those_due_before_an_instant(self, store: Store, job_id: str | None) -> None:
-        """A page's last instant leads to the next page."""
         store.commit(Batch(ended=ends("a", *range(5))))
         page = store.history(job_id, limit=2)
         assert page == ends("a", 4, 3)
@@ -74,7 +71,6 @@ class RulesOfPruning(StoreFixtures):
         assert history_of(store) == [*ends("a", 3), missed("c", 9), *ends("b", 10)]
 
     def test_age_begins_at_the_end_and_without_one_at_the_due_instant(self, store: Store) -> None:
-        """A missed tick may have no end."""
         long = ends("a", 0)[0]._replace(ended_us=due_at(100))
         store.commit(Batch(ended=[long, *ends("a", 1)], missed=[missed("b", 2)._replace(ended_us=None)]))
         assert sum(prune_all(store, Retention(per_job=None, age=50.0, total_bytes=None), due_at(120))) == len(
@@ -112,7 +108,6 @@ class RulesOfPruning(StoreFixtures):
         assert history_of(store) == owed
 
     def test_some_of_it_at_a_time(self, store: Store) -> None:
-        """One call is short; the last answers 0."""
         for part in range(3):
             store.commit(Batch(ended=ends("a", *range(part * 10_000, part * 10_000 + 10_000))))
         retention = Retention(per_job=10, age=None, total_bytes=None)

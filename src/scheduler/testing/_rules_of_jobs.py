@@ -148,7 +148,6 @@ class RulesOfJobs(StoreFixtures):
         assert jobs_of(store) == {}
 
     def test_a_state_of_no_job_is_not_kept(self, store: Store) -> None:
-        """The job was removed while its run ended."""
         store.commit(Batch(jobs={"b": job("b")}, states={"a": StoredState("a", runs=1)}))
         store.commit(Batch(jobs={"b": None}, states={"b": StoredState("b", runs=1)}))
         store.commit(Batch(jobs={"a": job(), "b": job("b")}))

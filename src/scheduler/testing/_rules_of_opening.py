@@ -11,7 +11,6 @@ from ._store_rows import START_US, MakeStore, end, everything_in, job, jobs_of, 
 
 class RulesOfOpening(StoreFixtures):
     def test_an_epoch_is_larger_with_each_opening(self, make_store: MakeStore) -> None:
-        """It rises by one, so an older copy is recognised."""
         epochs = []
         for _ in range(3):
             store = make_store()
@@ -47,7 +46,6 @@ class RulesOfOpening(StoreFixtures):
         store.close()
 
     def test_whether_it_is_immediate_is_known_before_it_is_open(self, make_store: MakeStore) -> None:
-        """The caller must know on which thread to open it."""
         assert make_store().is_immediate in {True, False}
 
     def test_an_empty_store_holds_nothing(self, store: Store) -> None:
@@ -55,7 +53,7 @@ class RulesOfOpening(StoreFixtures):
         assert list(store.load()) == []
 
     def test_of_two_that_have_it_open_one_can_commit(self, make_store: MakeStore) -> None:
-        """The second cannot open it, or the first learns at its next commit, which changes nothing."""
+        """The second cannot open it, or the first fails at its next commit."""
         first, second = make_store(), make_store()
         first.open(START_US, no_hint)
         try:
@@ -73,7 +71,6 @@ class RulesOfOpening(StoreFixtures):
             second.close()
 
     def test_what_was_committed_is_there_without_a_close(self, make_store: MakeStore) -> None:
-        """A dead process's marked ticks are found RUNNING."""
         dead = make_store()
         dead.open(START_US, no_hint)
         dead.commit(Batch(jobs={"a": job()}, marks=[mark(fence=1)]))
@@ -89,7 +86,6 @@ class RulesOfOpening(StoreFixtures):
         dead.close()
 
     def test_history_may_be_read_from_another_thread_at_any_time(self, store: Store) -> None:
-        """The reader sees each commit as a whole."""
         lengths: list[int] = []
         troubles: list[BaseException] = []
         is_over, has_read = threading.Event(), threading.Event()

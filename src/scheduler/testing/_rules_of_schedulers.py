@@ -24,10 +24,10 @@ from ._store_rows import START_US, MakeStore, jobs_of, no_hint
 from .flaky import FlakyStore
 
 LONGEST_WAIT: Final = 20.0
-"""Seconds to wait for an expected event."""
+"""Seconds."""
 
 LOOK_EVERY: Final = 0.05
-"""Seconds between looks for changes by others."""
+"""Seconds."""
 
 FOR_EVER: Final = range(1, 10**9)
 
@@ -61,8 +61,6 @@ def counts(job: Job) -> dict[str, Any]:
 
 
 class Life(Scheduler):
-    """One life of a scheduler with two tasks."""
-
     def __init__(self, store: Store) -> None:
         super().__init__(store=store, crash_floor=CRASH_FLOOR, poll=LOOK_EVERY)
         self.register("greet", greet)
@@ -77,7 +75,6 @@ class Life(Scheduler):
         self._news = anyio.Event()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Check the condition at each event."""
         with anyio.fail_after(LONGEST_WAIT):
             while not condition():
                 await self._news.wait()
@@ -202,7 +199,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert third.pauses() == []
 
     async def test_a_tick_does_not_run_twice_though_the_state_of_its_job_was_lost(self, make_store: MakeStore) -> None:
-        """The tick's record counts more than the job's state."""
         async with Life(make_store()) as first:
             first.add("greet", "@every 100d", id="a", start="now")
             await first.wait_for(RunEnded, "a")
@@ -252,7 +248,6 @@ class RulesOfSchedulers(StoreFixtures):
             assert [job.id for job in second.jobs()] == ["flushed"]
 
     async def test_a_run_whose_process_died_is_a_crash_and_waits(self, make_store: MakeStore) -> None:
-        """The next restart finds no second crash."""
         dying = FlakyStore(make_store(), error=StoreUnusable("its process is dead"))
         first = Life(dying)
 

@@ -34,7 +34,7 @@ RECORDS = {
     "crashed": end(_RUN, Outcome.CRASHED),
     "missed": _MISSED,
 }
-"""Records of a tick before a change, with the second attempt and fence 5."""
+"""Records of a tick's second attempt, with fence 5."""
 
 ACCEPTED_MARKS = {
     ("none", 1, 6),
@@ -50,7 +50,7 @@ ACCEPTED_MARKS = {
     ("none", 3, 6),
     *(("none", attempt, 5) for attempt in (1, 2, 3)),
 }
-"""(record, attempt, fence) of marks that replace the record."""
+"""(record, attempt, fence) that replace the record."""
 
 
 def put(store: Store, record: StoredTick | None) -> None:
@@ -113,7 +113,6 @@ class RulesOfTicks(StoreFixtures):
         assert sorted(store.running()) == sorted([first, *others])
 
     def test_a_tick_needs_no_job(self, store: Store) -> None:
-        """A run may end after its job was removed."""
         done = end(mark("gone", fence=1))
         store.commit(Batch(ended=[done]))
         assert store.history("gone") == [done]
@@ -174,7 +173,6 @@ class RulesOfTicks(StoreFixtures):
         assert history_of(store) == [tick]
 
     def test_running_ticks_are_found_after_a_restart(self, make_store: MakeStore, store: Store) -> None:
-        """They are crashes."""
         crashed = [mark("a", fence=1), mark("b", 5, fence=2, attempt=3)]
         store.commit(Batch(marks=[*crashed, mark("c", fence=3)]))
         store.commit(Batch(ended=[end(mark("c", fence=3))], missed=[missed("d")]))
@@ -246,7 +244,6 @@ class RulesOfBatches(StoreFixtures):
         assert store.running() == [mark(fence=1)]
 
     def test_a_job_is_removed_together_with_the_end_of_its_run(self, store: Store) -> None:
-        """Its state is dropped; the end is history."""
         store.commit(Batch(jobs={"a": job()}, marks=[mark(fence=1)]))
         done = end(mark(fence=1), Outcome.CANCELLED)
         store.commit(Batch(jobs={"a": None}, states={"a": StoredState("a", runs=1)}, ended=[done]))
@@ -263,7 +260,6 @@ class RulesOfBatches(StoreFixtures):
         assert jobs_of(store) == {"a": (job(), None)}
 
     def test_the_same_batch_again_changes_nothing_and_has_the_same_answer(self, store: Store) -> None:
-        """The first answer may have been lost."""
         store.commit(Batch(jobs={"b": job("b")}, marks=[mark("a", fence=1), mark("b", fence=2), mark("d", fence=3)]))
         batch = Batch(
             jobs={"a": job(), "b": None},

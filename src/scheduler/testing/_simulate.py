@@ -1,8 +1,8 @@
 """Simulations: what a scheduler would do in a year, in seconds. Time jumps from one due instant to the next.
 
-The order is the same each time. Time goes on only while every run sleeps, and one sleeper at a time is woken. Runs
+The order is always the same. Time goes on only while every run sleeps, and one sleeper at a time is woken. Runs
 cancelled at one instant end in the event loop's order. Trio draws that by lot, and a call from a thread takes one more
-turn, so all its lots are made equal.
+turn, so all lots are made equal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]
 """Adds the jobs. An `async def` runs next to the scheduler, and may sleep and change jobs."""
 
 TURNS_TO_NOTICE: Final = 5
-"""Turns of the event loop in which a run or the scheduler notices that it must end."""
+"""Turns of the event loop until a run or the scheduler notices its end."""
 
 _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
@@ -47,8 +47,7 @@ _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 class Simulation:
     """The outcome of a simulation. The same jobs with the same seed have equal logs.
 
-    `times`: the wall clock at each event, in UTC seconds since 1970. `jobs`: by id, the counts of every job, removed
-    ones included.
+    `times`: the wall clock at each event, in UTC seconds since 1970. `jobs`: counts by id, removed jobs included.
     """
 
     events: tuple[Event, ...] = field(repr=False)
@@ -78,9 +77,9 @@ def simulate(
     """Let `build(scheduler, clock)` add jobs, run them for `duration` of simulated time, then cancel what still runs.
 
     `clock.sleep(...)` takes simulated time. A job that waits for anything else, even a worker thread, waits in real
-    time while simulated time stands still. If that wait never ends, neither does the simulation.
+    time while simulated time stands still, perhaps forever.
 
-    `steps`: pairs of when, from the start, and by how many seconds the wall clock is set forward (negative: back). A
+    `steps`: pairs of when, from the start, and how many seconds the wall clock is set forward (negative: back). A
     suspend is a step forward. `seed`: for the jitter of retries. `backend`: "asyncio" or "trio". `options`: those of
     Scheduler.
 
@@ -96,8 +95,6 @@ def simulate(
 
 @frozen
 class _EqualLots:
-    """Makes trio take tasks in the order in which they became ready."""
-
     lots: Any
 
     def random(self) -> float:
@@ -109,7 +106,7 @@ class _EqualLots:
 
 @contextmanager
 def _in_order() -> Iterator[None]:
-    """Make trio's order the same each time. There is no public way; if this one fails, only the order is lost.
+    """Make trio's order repeatable. There is no public way; if this one fails, only the order is lost.
 
     If hypothesis is loaded, trio sorts tasks by age and shuffles them.
     """
@@ -131,7 +128,7 @@ class _Clock(ManualClock):
 
     @property
     def sleeping(self) -> int:
-        """Sleeping tasks of the pool, without abandoned ones and a run's own tasks."""
+        """Tasks of the pool, without abandoned ones and a run's own tasks."""
         of_runs = self._sleepers_of.items()
         return len(self._sleepers) - sum(count - run.open_tasks for run, count in of_runs if count > run.open_tasks)
 
@@ -150,7 +147,7 @@ class _Clock(ManualClock):
                 del sleepers[run]
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """If all are idle, move to `until` or the first sleep's end; else give others a turn."""
+        """If all are idle, move to `until` or the first sleep's end."""
         if self.is_ending() or any(run.cause is not None for run in self._sleepers_of):
             for _ in range(TURNS_TO_NOTICE):
                 await checkpoint()
@@ -174,7 +171,6 @@ class _Clock(ManualClock):
 class _SimulatedLife(Lifespan):
     @cached_property
     def has_wound_down(self) -> anyio.Event:
-        """Set when everything that the life could end has ended."""
         return anyio.Event()
 
     async def _wind_down(self) -> tuple[str, ...]:
@@ -216,8 +212,6 @@ class _Recorder:
 
 @define
 class _World:
-    """Everything outside the scheduler: it adds jobs, sets the clock, and ends the scheduler."""
-
     build: Build
     seconds: float
     steps: list[tuple[float, float]]
@@ -227,9 +221,7 @@ class _World:
     others: int = 0
     """Tasks outside the pool, asleep whenever time may go on."""
     outside: anyio.CancelScope | None = None
-    """The scope of these tasks."""
     error: Exception | None = None
-    """Raised by `build`."""
 
     async def run(self) -> Simulation:
         clock = _Clock(self.start)
@@ -280,7 +272,7 @@ class _World:
         self._end_outside()
 
     async def _let_the_deaf_end(self, scheduler: _Simulated, clock: _Clock) -> None:
-        """Let tasks end that ignored their cancellation and are no longer waited for."""
+        """Let tasks end that ignored their cancellation."""
         await scheduler.life.has_wound_down.wait()
         self._end_outside()
         for _ in range(TURNS_TO_NOTICE):

@@ -116,7 +116,6 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.last is not None)
     @rule()
     def repeat(self) -> None:
-        """Commit again, as after a lost answer: nothing changes."""
         assert self.last is not None
         batch, answer = self.last
         before = everything_in(self.reference)
@@ -125,7 +124,6 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(is_same=st.booleans())
     def reopen(self, *, is_same: bool) -> None:
-        """Restart, with the same store object or another."""
         self.store.close()
         self.store = self.store if is_same else self.make_store()
         opened = self.store.open(START_US, no_hint)

@@ -9,19 +9,17 @@ from ..stores import RUNNING, Batch, Retention, Store, StoredJob, StoredPause, S
 MakeStore = Callable[[], Store]
 
 START_US: Final = 1_767_225_600_000_000
-"""2026 begins: stores are opened and the first tick is due."""
+"""2026 begins."""
 
 SECOND: Final = 1_000_000
 
 MANY: Final = 1_000_000
-"""More records than any test makes."""
 
 
 def no_hint() -> None: ...
 
 
 def due_at(seconds: int) -> int:
-    """Return the instant `seconds` after START_US."""
     return START_US + seconds * SECOND
 
 
@@ -30,13 +28,13 @@ def job(job_id: str = "a", **others: Any) -> StoredJob:
 
 
 def mark(job_id: str = "a", seconds: int = 0, *, fence: int, attempt: int = 1) -> StoredTick:
-    """Mark a tick due `seconds` after START_US."""
+    """Mark the tick due `seconds` after START_US."""
     due_us = due_at(seconds)
     return StoredTick(job_id, due_us, attempt, fence, RUNNING, started_us=due_us + 10)
 
 
 def end(started: StoredTick, outcome: Outcome = Outcome.SUCCEEDED, **others: Any) -> StoredTick:
-    """End a mark's run half a second after it was due."""
+    """End a run half a second after it was due."""
     ended_us = started.due_us + SECOND // 2
     ended = started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, owed=False)
     return ended._replace(**others)

@@ -31,9 +31,9 @@ VERBS: Final = frozenset({"changes", "commit", "history", "load", "open", "owed"
 class FlakyStore:
     """Does what `store` does, but some calls raise `error` (by default StoreUnavailable).
 
-    `fail_on`: which call or calls fail, counted from 1 over all calls of `verbs`; may be set at any time.
-    `before_or_after`: "before" fails before anything is done; "after" does it and loses the answer, like a broken
-    connection. `is_immediate` False: even an immediate store is called from a thread. `calls`: counts by verb.
+    `fail_on`: which calls fail, counted from 1 over all calls of `verbs`; may be set at any time. `before_or_after`:
+    "before" does nothing; "after" does the work and loses the answer. `is_immediate` False: even an immediate store is
+    called from a thread. `calls`: counts by verb.
     """
 
     def __init__(
@@ -60,52 +60,52 @@ class FlakyStore:
 
     @property
     def counted(self) -> int:
-        """How many calls counted for `fail_on`."""
+        """Calls that counted for `fail_on`."""
         return sum(self.calls[verb] for verb in self.verbs)
 
     @property
     def is_immediate(self) -> bool:
-        """The store's answer, unless it was set."""
+        """The store's answer, unless set."""
         return self.store.is_immediate if self._is_immediate is None else self._is_immediate
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("open", lambda: self.store.open(now_us, hint))
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Call the store or raise, at once: all lists are read first."""
+        """See Store. All lists are read first."""
         return iter(self._call("load", lambda: list(self.store.load())))
 
     def pauses(self) -> list[StoredPause]:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("pauses", self.store.pauses)
 
     def running(self) -> list[StoredTick]:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("running", self.store.running)
 
     def owed(self) -> list[StoredTick]:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("owed", self.store.owed)
 
     def commit(self, batch: Batch) -> Receipt:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("commit", lambda: self.store.commit(batch))
 
     def changes(self) -> Changes:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("changes", self.store.changes)
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("history", lambda: self.store.history(job_id, limit=limit, before_us=before_us))
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Call the store or raise."""
+        """See Store."""
         return self._call("prune", lambda: self.store.prune(retention, now_us))
 
     def close(self) -> None:
-        """Close the store. Never fails."""
+        """See Store. Never fails."""
         self.calls["close"] += 1
         self.store.close()
 

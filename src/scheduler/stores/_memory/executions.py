@@ -43,7 +43,7 @@ class ExecutionTable:
     audits: dict[str, int] = Factory(dict)
 
     def carry_out(self, batch: Batch, store: Rows, epoch: int) -> tuple[Execution, ...]:
-        """Return the live executions that gave way."""
+        """Return the executions that gave way."""
         for placed in batch.placed:
             self._place(placed)
         for lost in batch.lost:
@@ -69,7 +69,7 @@ class ExecutionTable:
         self._put(taken._replace(status=DONE, epoch=None))
 
     def plan(self, planned: Planned, store: Rows) -> Iterator[Execution]:
-        """Yield the live execution that gives way."""
+        """Yield the live execution that gave way."""
         live = self.live(planned.job_id)
         if live is not None and live.due_us != planned.due_us:
             ended = SKIPPED if planned.skips else DONE if (live.job_id, live.due_us) in store.ticks else SUPERSEDED
@@ -162,7 +162,7 @@ class ExecutionTable:
         return is_held or live.schedule != job.schedule
 
     def of(self, job_id: str) -> list[Execution]:
-        """Return a job's executions, latest due first."""
+        """Return the latest due first."""
         rows = self.jobs.get(job_id, {})
         return [rows[due_us] for due_us in sorted(rows, reverse=True)]
 

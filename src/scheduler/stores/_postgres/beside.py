@@ -1,7 +1,7 @@
 """The third connection, besides those of the commits and of the lease: shards, units, votes and history share it.
 
-One thread at a time has it, mostly for a round trip or a page of jobs. Reading history may take seconds, so a reader
-that keeps others waiting is broken off. The thread that has it also takes notifications; in between the listener does.
+One thread at a time has it, and also takes notifications; in between the listener does. Reading history may take
+seconds, so a reader that keeps others waiting is broken off.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ BRIEF: Final = 15
 """Tenths of a second a brief caller waits for an answer: half a lease."""
 
 BRIEF_LOCK: Final[Asked] = sql.SQL("SET LOCAL lock_timeout = 1000"), ()
-"""Below BRIEF: the server speaks first."""
+"""Shorter than BRIEF: the server speaks first."""
 
 SILENT: Final = 25
-"""Tenths of a second, above lock_timeout: the server is silent to others too."""
+"""Tenths of a second, above lock_timeout, after which the server is silent to others too."""
 
 LONGEST_CLOSING: Final = 1.0
-"""Seconds to wait for a call in progress: it notices within 0.1 s unless it connects."""
+"""Seconds: a call in progress notices within 0.1 s unless it connects."""
 
 
 class _Reader:
@@ -47,7 +47,7 @@ class _Reader:
         self.is_stopped = False
 
     def look(self, connection: Connection) -> None:
-        """Stop a late reader; also tell the server, which would go on in vain."""
+        """Stop a late reader. Without a cancel the server would go on in vain."""
         if self.is_stopped or not self._are_others_waiting() or self._now() - self._since < READS_ON:
             return
         self.is_stopped = True
@@ -66,7 +66,6 @@ class Beside:
         self._waiting = 0
         self._is_connecting = False
         self._why_none = ""
-        """Why the last attempt to connect failed, if so."""
         self._moment = Event()
         self._closings = 0
         self._prepare: Callable[[Connection], object] | None = None
@@ -157,7 +156,7 @@ class Beside:
                     again.take_in()
 
     def close(self) -> None:
-        """Close, or let a call in progress do so."""
+        """A call in progress closes at its end."""
         self._closings += 1
         self._why_none = ""
         if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
@@ -194,7 +193,6 @@ class Beside:
         return StoreBusy(f"{self._where}: others have been asking it for {wait:g} s")
 
     def _await_connection(self) -> None:
-        """Give another thread a moment to connect."""
         since = self._now()
         while self._connection is None or self._connection.closed:
             if self._why_none:

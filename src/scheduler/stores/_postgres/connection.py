@@ -54,7 +54,7 @@ PATIENCE: Final = 70
 """Tenths of a second of silence per transaction. Above statement_timeout: the server speaks first."""
 
 TURN: Final = 0.1
-"""Seconds between checks of a wait."""
+"""Seconds."""
 
 DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -64,7 +64,7 @@ DEFAULTS: Final = {
     "tcp_user_timeout": "15000",
     "application_name": "timerqueue",
 }
-"""Unless the dsn sets them. PgBouncer lets all pass."""
+"""PgBouncer lets all pass."""
 
 SETTINGS: Final = sql.SQL("""
     SELECT set_config('statement_timeout', '5s', true),
@@ -74,10 +74,10 @@ SETTINGS: Final = sql.SQL("""
             coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
         set_config('timerqueue.agent', %s, true)
 """)
-"""Per transaction: behind PgBouncer the next may use another session."""
+"""Per transaction, because PgBouncer may change the session."""
 
 BRIEFLY: Final = sql.SQL("SET LOCAL lock_timeout = 300")
-"""Pass over locked rows."""
+"""Statements fail rather than wait for a locked row; the others are then sent without it."""
 
 PID: Final = sql.SQL("SELECT pg_backend_pid()")
 
@@ -93,7 +93,7 @@ ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
 
 
 class Silent(psycopg.OperationalError):
-    """Silent for too long, or no longer wanted."""
+    """The server was silent for too long, or its answer is unwanted."""
 
 
 class Refused(psycopg.OperationalError): ...
@@ -122,7 +122,7 @@ class Connection(psycopg.Connection[TupleRow]):
         return super().wait(self._impatient(gen), *args, **kwargs)
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
-        """Psycopg resumes a wait every tenth of a second, then with READY_NONE (0)."""
+        """Psycopg resumes a wait every tenth of a second, with READY_NONE (0)."""
         looked = boottime()
         try:
             wanted = next(gen)
@@ -178,11 +178,11 @@ class Connection(psycopg.Connection[TupleRow]):
         self.pid = pid if self._is_direct else 0
 
     def ending(self, sessions: Iterable[int]) -> Asked:
-        """End these broken sessions, whose locks would last ten seconds or more."""
+        """Return the statement that ends broken sessions. Their locks would last ten seconds or more."""
         return END_LEFT, [list(sessions), self.info.backend_pid]
 
     def keeping_plans(self) -> Connection:
-        """Keep plans of writing statements, if the connection is direct."""
+        """Let the server keep plans of writing statements, if the connection is direct."""
         self._keeps_plans = self.is_direct()
         return self
 
@@ -256,8 +256,8 @@ def _conninfo(dsn: str) -> str:
 def connect_first(dsn: str, *, is_known: bool = False) -> Connection:
     """Connect to an unknown server. Raises Refused if it refuses us; other errors may pass.
 
-    A refusal has no code and a localised text, so we ping: without a login the server says whether it takes
-    connections. `is_known`: no ping, which blocks all threads.
+    A refusal has no code, so we ping: without a login the server says whether it takes connections. `is_known`: no
+    ping, which blocks all threads.
     """
     try:
         return connect(dsn)
@@ -309,7 +309,7 @@ FOR_NOW: Final = re.compile(
     r"too many clients already|remaining connection slots are reserved|too many connections for|no more connections"
     r"|pgbouncer cannot connect|server login has been failing|server_login_retry"
 )
-"""Of full servers, or poolers without a server."""
+"""Messages of full servers, and of poolers without a server."""
 
 LOCKED: Final = "55P03"
 
@@ -319,7 +319,7 @@ BROKEN: Final = (
     "57P02",
     "57P03",  # it starts
 )
-"""SQLSTATEs of broken connections. The driver's own errors have none."""
+"""SQLSTATE prefixes of broken connections. The driver's own errors have none."""
 
 UNUSABLE: Final = (
     "0A",  # a feature this server has not
@@ -328,7 +328,6 @@ UNUSABLE: Final = (
     "XX001",  # damaged
     "XX002",
 )
-"""SQLSTATEs of lasting errors."""
 
 UNSTORABLE: Final = (
     "22",  # data that it cannot take
@@ -336,7 +335,6 @@ UNSTORABLE: Final = (
     "23514",  # what a check refuses
     "54",  # more of it than fits
 )
-"""SQLSTATEs that blame the batch."""
 
 
 @contextmanager
@@ -349,7 +347,7 @@ def translated(where: str) -> Iterator[None]:
 
 def _translation(where: str, error: psycopg.Error) -> StoreError:
     code = error.sqlstate or ""
-    # The primary message only: the details may show a row, and that may hold what a log should not.
+    # The primary message only: the details may show a row that does not belong in a log.
     reason = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
     if isinstance(error, Refused):
         return StoreUnusable(f"{where}: it answers, and refuses us: {reason}: look at user, password and database")

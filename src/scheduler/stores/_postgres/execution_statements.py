@@ -273,9 +273,8 @@ class ExecutionStatements:
     def _of_finding(self, statements: Statements) -> None:
         of = statements.of
         pending = sql.SQL("status = 'pending', instance = NULL, number = NULL, put_us = NULL")
-        # Two statements, each of which finds its rows by a partial index. With OR, a server without statistics of the
-        # tables takes ten times as long for all later statements. Each passes over locked jobs: a node that takes them
-        # waits for no audit.
+        # Two statements, each by its partial index. With OR, a server without statistics of the tables takes ten times
+        # as long for all later statements. Each passes over locked jobs: a node that takes them waits for no audit.
         found = of(
             "(SELECT job.id FROM {schema}.job JOIN {schema}.execution ON execution.job_id = job.id WHERE {in_part}",
             in_part=IN_PART,

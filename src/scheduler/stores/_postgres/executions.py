@@ -30,15 +30,14 @@ class Place(Protocol):
     @property
     def epoch(self) -> int: ...
 
-    def transaction(self) -> AbstractContextManager[Connection]:
-        """In order with our commits."""
+    def transaction(self) -> AbstractContextManager[Connection]: ...
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
         """Under our row, like commits. `reads_all`: not only by keys."""
 
 
 def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
-    """In a pipeline. Return the cursors of executions that gave way."""
+    """Send in a pipeline. Return the cursors of executions that gave way."""
     if batch.placed:
         connection.execute(statements.place, PLACED.parameters(sorted(batch.placed)))
     if batch.lost:
@@ -62,7 +61,7 @@ class PostgresExecutions:
         self._statements = statements
         self._locks = statements.locks
         self._locked: set[str] = set()
-        """Jobs locked at the last look: a take does not wait for them again."""
+        """Found at the last look: a take does not wait for them again."""
         self._name = f"timerqueue audit of {name}"
 
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
@@ -72,7 +71,7 @@ class PostgresExecutions:
         return self._take_free(ticks)
 
     def _take_free(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        """Pass over rows that another session has locked."""
+        """Pass over locked rows."""
         with self._place.transaction() as connection:
             locked = self._locks.of(connection, [Batch(released=dict.fromkeys(job_id for job_id, _ in ticks))])
         self._locked = locked
@@ -221,7 +220,7 @@ class PostgresExecutions:
 
 
 def _waves(ticks: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """Each has a job once: its second tick sees the effect of the first."""
+    """Yield lists with each job once: its second tick sees the effect of the first."""
     rest = list(ticks)
     while rest:
         firsts: dict[str, tuple[str, int]] = {}

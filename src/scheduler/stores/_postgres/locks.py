@@ -11,7 +11,6 @@ from .statements import Statements
 from .table import number_array, storable, text_array
 
 OF_JOBS: Final = ("jobs", "states", "paused", "finished", "released", "planned", "added", "begun")
-"""Keyed by job id."""
 
 
 class Locks:

@@ -20,7 +20,6 @@ class Made:
         return connection
 
     def ending_left(self, connection: Connection) -> list[Asked]:
-        """Return statements that end the broken ones' sessions."""
         return [connection.ending(self._left.copy())] if self._left else []
 
     def have_ended(self, asked: list[Asked]) -> None:

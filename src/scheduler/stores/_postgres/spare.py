@@ -18,7 +18,7 @@ from .connection import Connection
 NEEDED: Final = "the connection over which the neighbour is heard is needed for something else"
 
 LONGEST_WAIT: Final = 6.0
-"""Seconds: the hearing thread may be connecting."""
+"""Seconds: the hearing thread may connect."""
 
 
 class Spare:
@@ -42,7 +42,7 @@ class Spare:
 
     @contextmanager
     def lend(self) -> Iterator[Connection]:
-        """Lend the only, new connection, and close it. Raises StoreBusy if another caller needs it."""
+        """Lend a new connection, and no other meanwhile. Raises StoreBusy if another caller needs it."""
         if self._needed_by:
             raise StoreBusy(NEEDED)
         who = object()
@@ -65,7 +65,9 @@ class Spare:
 
     @contextmanager
     def hear(self, prepare: Callable[[Connection], object], is_over: Callable[[], bool]) -> Iterator[Connection]:
-        """Lend a kept connection, prepared once, until `is_over`. Raises StoreBusy when it is needed."""
+        """Lend a kept connection until `is_over`. Raises StoreBusy when another caller needs it. `prepare`: for a new
+        one.
+        """
         if self._needed_by or not self._one_at_a_time.acquire(blocking=False):
             raise StoreBusy(NEEDED)
         try:
@@ -87,7 +89,7 @@ class Spare:
         return NEEDED if self._needed_by else ""
 
     def end(self) -> None:
-        """The store closes: break off also a waiting or resting reader. Any thread."""
+        """Close also what is lent: a waiting or resting reader is broken off. Any thread."""
         self.close()
         lent, self._lent = self._lent, None
         if lent is None:
@@ -99,7 +101,7 @@ class Spare:
             lent.lock.release()
 
     def close(self) -> None:
-        """Any thread."""
+        """Close the hearing connection. Any thread."""
         connection, self._heard_over = self._heard_over, None
         if connection is not None:
             connection.close()

@@ -104,7 +104,7 @@ CREATE TRIGGER make_more_labelled_shards AFTER UPDATE ON {schema}.job REFERENCIN
 
 
 class Statement(sql.Composed):
-    """Composed once. The driver takes up to a fifth of a millisecond per use."""
+    """A statement composed once. The driver takes up to 0.2 ms per use."""
 
     @cached_property
     def _text(self) -> bytes:
@@ -132,15 +132,15 @@ class Statements:
         )
         locked: LiteralString = " FOR NO KEY UPDATE OF agent"
         self.hold = self.of("SELECT" + ours + locked)
-        # What commits and takes ask for they know by keys. By its guess PostgreSQL would rather read a whole table, of
-        # all jobs, for a few hundred of them. What it does so nevertheless it takes for dear, and compiles.
+        # Commits and takes ask by key. PostgreSQL guesses, and would rather read the whole table of jobs for a few
+        # hundred rows. With such plans off it thinks the others expensive, and would compile them: so no jit either.
         by_keys: LiteralString = ", ".join(
             f"set_config('{name}', 'off', true)"
             for name in ("enable_hashjoin", "enable_mergejoin", "enable_seqscan", "jit")
         )
         self.hold_by_keys = self.of("SELECT " + by_keys + ours + locked)
         self.begin_session = self.of("UPDATE {schema}.agent SET session = %s WHERE epoch = %s AND incarnation = %s")
-        # It fails if there is no such row: nothing that was sent with it may be carried out.
+        # Fails if there is no such row, because nothing that was sent with it may be carried out.
         numbered: LiteralString = by_keys + ours + " AND agent.session = %s" + locked
         self.hold_session = self.of("WITH held AS (SELECT " + numbered + ") SELECT 1 / count(*) FROM held")  # noqa: S608 - our own names
         self.who = self.of(
@@ -167,7 +167,7 @@ class Statements:
         )
         self.put_pauses = self._put(PAUSE)
         self.remove_pauses = self.of("DELETE FROM {schema}.pause WHERE scope = ANY (%s::text[])")
-        # By a row and not by EXISTS: for a larger batch PostgreSQL answers that by reading all jobs.
+        # By a row, not by EXISTS, which PostgreSQL answers by reading all jobs if the batch is large.
         self.put_states = self._put(STATE, "WHERE (SELECT true FROM {schema}.job WHERE job.id = given.job_id)")
         self.put_ended = self._put(TICK, then="WHERE tick.fence = excluded.fence RETURNING job_id, due_us")
         self.put_missed = self.of(
@@ -222,7 +222,7 @@ class Statements:
             " FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS given (number, due_us, reason)"
             " WHERE request.number = given.number"
         )
-        # By rows and not by EXISTS, as above, and each of the two by its index.
+        # By rows, not by EXISTS, as above, and each of the two by its index.
         self.forget_requests = self.of(
             "WITH forgotten AS (DELETE FROM {schema}.request WHERE done_at < now() - interval '10 minutes'"
             " AND (SELECT true FROM {schema}.tick WHERE tick.job_id = request.job_id"
@@ -272,7 +272,6 @@ class Statements:
         )
 
     def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> Statement:
-        """Fill in the schema, these parts and the table's."""
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
         return Statement(list(sql.SQL(text).format(schema=self._schema, **parts)))

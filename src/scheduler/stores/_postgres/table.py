@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 
 @frozen
 class Table:
-    """Columns as the row's fields. `kept`: not replaced."""
+    """A table with the row's fields as columns. `kept`: columns that are not replaced."""
 
     name: LiteralString
     key: tuple[str, ...]
@@ -24,7 +24,6 @@ class Table:
     texts: frozenset[int] = Factory(
         lambda self: frozenset(n for n, kind in enumerate(self.types.values()) if kind == "text"), takes_self=True
     )
-    """Numbers of text columns."""
     kept: frozenset[str] = frozenset()
 
     @property
@@ -47,7 +46,6 @@ class Table:
         return sql.SQL("({}) DO UPDATE SET {}").format(_listed(*self.key), news)
 
     def parameters(self, rows: Iterable[Row]) -> list[str]:
-        """Return one array per column."""
         columns = zip(*rows, strict=True)
         return [
             text_array(column) if number in self.texts else number_array(column)
@@ -77,7 +75,7 @@ def storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# Composing these took half of the time to make a store. A node does that once, but tests do it thousands of times.
+# Cached: composing these took half of the time to make a store, which tests do thousands of times.
 
 
 @cache

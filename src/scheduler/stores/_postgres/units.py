@@ -1,7 +1,7 @@
 """Units of the fleet's limits in PostgreSQL: a lent unit is a row, a round one transaction.
 
-A round first locks the node's row, so a burial waits and finds every unit taken. Then it locks the limits, one round
-after another. Only its holder writes a unit's row. When a lease goes, a trigger writes its end into the units.
+A round first locks the node's row, so a burial waits and finds every unit taken. Then it locks the limits. Only its
+holder writes a unit's row. When a lease goes, a trigger writes its end into the units.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .statements import Statements
 from .table import Row, number_array, text_array
 
 LOCKS: Final = 64
-"""For all limits: a thousand must not fill the server's lock table."""
+"""Locks of all limits: a thousand must not fill the server's lock table."""
 
 HINT: Final = "units"
-"""Work waits for units, or units came back."""
+"""Sent when work waits for units, or units came back."""
 
 Cursor = psycopg.Cursor[Row]
 Rows = Iterable[Row]
@@ -39,7 +39,6 @@ class Size(NamedTuple):
 
 
 Said = dict[str, dict[int, Size]]
-"""By limit and node."""
 
 TABLES: Final = """
 -- The rounds of an agent by which it borrows units: the last one that was carried out.
@@ -314,7 +313,7 @@ def _said(rows: Rows) -> Said:
 
 
 def _sizes(said: Said, name: str) -> Iterable[Size]:
-    """On this limit, or else on its family."""
+    """Return each node's size of this limit, or else of its family."""
     return (said.get(_family(name), {}) | said.get(name, {})).values()
 
 

@@ -37,18 +37,16 @@ _ADVICE: Final = {
     sqlite3.SQLITE_INTERRUPT: "it was interrupted",
     sqlite3.SQLITE_PROTOCOL: "the locking of the file system does not work: use a local disk",
 }
-"""For errors that may pass."""
 
 _USABLE_STILL: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL}
 
 
 def connect(path: str, durability: Durability) -> sqlite3.Connection:
-    """Connect to an existing file."""
     return _connect(path, f"synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
 
 
 def use_log(connection: sqlite3.Connection, path: str) -> None:
-    """Switch to a write-ahead log. Raises StoreUnusable if that fails."""
+    """Raises StoreUnusable if the database cannot have one."""
     ((mode,),) = fetch(connection, "PRAGMA journal_mode = WAL")
     if mode != "wal":
         msg = f"{path} cannot have a write-ahead log (its journal is {mode!r}): put it on a local disk"
@@ -96,7 +94,7 @@ def _decode(text: bytes) -> str:
 
 
 def primary_code(exc: sqlite3.Error) -> int:
-    """Return SQLite's primary result code; -1: not SQLite's error."""
+    """Return -1 if the error is not SQLite's."""
     code = getattr(exc, "sqlite_errorcode", None)
     return -1 if code is None else code & 0xFF
 

@@ -43,7 +43,9 @@ class Lock(Resident):
         self._file: int | None = None
 
     def take(self) -> None:
-        """Raises StoreUnusable if another node has it or it is a link, StoreUnavailable if it cannot be made."""
+        """Take it. Raises StoreUnusable if another node has it or it is a link, StoreUnavailable if the file cannot be
+        made.
+        """
         self._check_link()
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, _MODE)
@@ -65,7 +67,7 @@ class Lock(Resident):
         self._write(f"{os.getpid()}\n")
 
     def check(self) -> None:
-        """Raise the errors of `take`, except for another node's lock. Makes nothing."""
+        """Raise the errors of `take`, except another node's lock."""
         self._check_link()
         folder = os.path.join(os.path.dirname(self._path), ".")  # noqa: PTH118, PTH120 - the dot: it must be a directory
         reason = _why_not(folder, os.W_OK | os.X_OK)
@@ -81,7 +83,7 @@ class Lock(Resident):
             self._file = None
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - nothing here refuses
-        """Close a fork's copy, which would keep the lock after the parent's end."""
+        """A fork's copy would keep the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -110,7 +112,6 @@ class Ballast:
         self._path = Path(f"{path}.ballast")
 
     def put(self) -> None:
-        """Make it if there is room."""
         with suppress(OSError):
             if self._path.exists() or shutil.disk_usage(self._path.parent).free < 4 * BALLAST:
                 return
@@ -130,7 +131,6 @@ class Ballast:
         return was_there
 
     def remove(self) -> bool:
-        """Return whether it was there."""
         with suppress(OSError):
             self._path.unlink()
             return True
@@ -138,7 +138,7 @@ class Ballast:
 
 
 def create(path: str) -> None:
-    """Make a missing file, readable by its owner only. SQLite gives its other files the same mode."""
+    """Readable by its owner only; SQLite gives its other files the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, _MODE))
     except FileExistsError:
@@ -170,7 +170,7 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def _why_not(path: str, rights: int) -> str | None:
-    """Return why this user lacks these rights; None: it has them."""
+    """Return why this user lacks these rights, if so."""
     try:
         os.stat(path)  # noqa: PTH116 - texts throughout
     except OSError as exc:

@@ -1,7 +1,7 @@
 """Which ticks of a SQLite store are over its retention, without reading all each time.
 
 All are counted once, then commits are added. Counts of jobs are never too small, and corrected before a removal. Bytes
-are estimated, because marks may replace records, and recounted after each sixteenth of the bound.
+are estimated, and recounted after each sixteenth of the bound.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .rows import MOST_ROWS, ask
 MOST: Final = 5_000
 
 SHARE_OF_JOB: Final = 16
-"""Read a job's records only if they exceed its bound by a sixteenth."""
+"""A job's records are read from a sixteenth over its bound."""
 
 _LONGEST: Final = 2**62
 _SIZE: Final = (
@@ -33,7 +33,7 @@ _OLDEST: Final = f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE {_MAY_GO} ORDE
 _OLDEST_OF_JOB: Final = (
     f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE job_id = ? AND {_MAY_GO} ORDER BY due_us LIMIT ?"  # noqa: S608
 )
-# What ended before an instant was due before it. The first condition is a range of the primary key.
+# A tick that ended before an instant was due before it: the first condition is a range of the primary key.
 _OLDER: Final = (
     f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE due_us < ? AND coalesce(ended_us, due_us) < ? AND {_MAY_GO} "  # noqa: S608
     "ORDER BY due_us, job_id LIMIT ?"
@@ -67,7 +67,7 @@ class Tally:
         self._bytes_since += grown
 
     def over(self, connection: Connection, retention: Retention, now_us: int) -> list[tuple[int, str]]:
-        """Return the keys of at most MOST ticks to remove."""
+        """Return at most MOST keys."""
         self._count(connection)
         found: dict[tuple[int, str], int] = {}
         if retention.age is not None:

@@ -1,8 +1,8 @@
 """Statements for many rows at once.
 
 At each step of a statement the driver releases the GIL, and may wait 5 ms for it. So one statement takes up to 1,024
-rows. Their number is rounded up to an eighth of a power of two, with ignored filler rows, so that few statements are
-prepared. Binding None takes sixteen times as long as a number, so an empty column is a literal NULL.
+rows. Ignored filler rows round their number up, so that few statements are prepared. Binding None takes sixteen times
+as long as a number, so an empty column is a literal NULL.
 """
 
 from __future__ import annotations

@@ -6,15 +6,14 @@ from typing import Final
 from .._store import StoreUnusable
 
 APPLICATION_ID: Final = 0x54695175
-""""TiQu" in ASCII."""
 
-# A job is a row with a rowid, so that a list of jobs is a list of integers. Its defaults are those of StoredJob: a
-# person writes id, task and schedule. Triggers and not foreign keys remove the state, because the sqlite3 shell has
-# foreign keys off. `change` is a set of keys that one reader empties: it cannot grow beyond the existing keys. Its
-# triggers ask before they insert, because the OR REPLACE of a statement overrides the OR IGNORE of its triggers.
+# A job has a rowid, so that a list of jobs is a list of integers. The defaults are those of StoredJob: a person writes
+# id, task and schedule. Triggers, not foreign keys, remove the state, because the sqlite3 shell has foreign keys off.
+# `change` is a set of keys that one reader empties, so it cannot outgrow the existing keys. Its triggers look before
+# they insert, because a statement's OR REPLACE overrides the OR IGNORE of its triggers.
 #
-# Ticks are in the order of their times. So ticks that are marked together are neighbours, and a commit of hundreds
-# writes a few pages instead of hundreds. The oldest are pruned from one end.
+# Ticks are in the order of their times: ticks that are marked together are neighbours, and a commit of hundreds writes
+# a few pages. The oldest are pruned from one end.
 _VERSION_1: Final = """
 CREATE TABLE meta (
     one INTEGER NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
@@ -146,7 +145,7 @@ CREATE VIEW job_statistics AS SELECT
 FROM job LEFT JOIN job_state ON job_id = id;
 """
 
-# A tick that a death or a stop had cut off was a retry of its job before. Now it says itself that it is owed.
+# Before, a tick that a death or a stop cut off was a retry in its job's state. Now its record says that it is owed.
 _VERSION_2: Final = """
 ALTER TABLE tick ADD COLUMN owed INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX tick_owed ON tick (job_id) WHERE owed = 1;
@@ -156,8 +155,7 @@ UPDATE tick SET owed = 1 WHERE outcome IN ('crashed', 'cancelled') AND (job_id, 
 );
 """
 
-# Which counts of missed ticks are lower bounds was not kept before. They are those with a record that says so, and
-# those of schedules that are counted one by one, up to 32.
+# Older counts of missed ticks are lower bounds if a record says so, or if the schedule is counted one by one, up to 32.
 _VERSION_3: Final = """
 ALTER TABLE job_state ADD COLUMN missed_is_exact INTEGER NOT NULL DEFAULT 1;
 UPDATE job_state SET missed_is_exact = 0 WHERE job_id IN (SELECT job_id FROM tick WHERE error = 'at least')
@@ -185,7 +183,7 @@ MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3)
 
 
 def version_of(connection: Connection, path: str) -> int:
-    """Return the tables' version; 0: none. Raises StoreUnusable if they are another program's or newer."""
+    """0: no tables. Raises StoreUnusable if they are another program's or newer."""
     application, version, tables = (
         connection.execute(question).fetchone()[0]
         for question in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
@@ -217,7 +215,6 @@ def check_current(connection: Connection, path: str) -> None:
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """In the caller's transaction."""
     for script in MIGRATIONS[version:]:
         for statement in _statements(script):
             connection.execute(statement)

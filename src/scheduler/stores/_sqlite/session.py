@@ -103,20 +103,20 @@ class Session:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a transaction, only in the database that was opened."""
+        """Write only in the database that was opened."""
         writer = self.writer()
         with _immediate(writer):
             self._check_epoch(writer)
             yield writer
 
     def checkpoint(self, how: Literal["TRUNCATE", "PASSIVE"] = "TRUNCATE") -> None:
-        """Move the log into the database if possible. TRUNCATE waits for readers and empties it."""
+        """TRUNCATE waits for readers and empties the log."""
         with suppress(sqlite3.Error):
             self.writer().execute(f"PRAGMA wal_checkpoint({how})")
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection to one thread at a time; a temporary one unless the store is open."""
+        """Lend a connection to one thread at a time; temporary unless the store is open."""
         if self._opened is not None:
             self._check()  # before the lock, which another thread may have held when the process was forked
         with self._reading:

@@ -51,7 +51,6 @@ def put(job_id: str = "a", seconds: int = 60, number: int = 1, instance: str = S
 
 
 def plan(store: Store, *plans: Planned) -> Receipt:
-    """Make the jobs, with a state, and plan for them in one batch."""
     return store.commit(
         Batch(
             jobs={each.job_id: job(each.job_id) for each in plans},
@@ -66,7 +65,7 @@ def by_job(*plans: Planned) -> dict[str, Planned]:
 
 
 def statuses(store: ExecutingStore, job_id: str = "a") -> list[tuple[float, str]]:
-    """Return the job's executions as (seconds after START_US, status), first due first."""
+    """Return (seconds after START_US, status), first due first."""
     found = store.executions.of_job(job_id)
     return [((row.due_us - START_US) / 1e6, row.status) for row in reversed(found)]
 

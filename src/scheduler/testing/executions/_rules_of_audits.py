@@ -55,7 +55,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert (statuses(store, "a"), statuses(store, "b")) == ([(60, SCHEDULED)], [(60, PENDING)])
 
     def test_who_decides_sees_all_of_a_job(self, store: ExecutingStore) -> None:
-        """The live execution here followed from another schedule."""
         plan(store, planned("a"))
         (live,) = store.executions.of_job("a")
         edited = job("a", schedule="@every 7d")
@@ -139,7 +138,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert asked == []
 
     def test_executions_of_jobs_that_are_gone_are_superseded(self, store: ExecutingStore) -> None:
-        """They are returned, to be removed from the queue."""
         plan(store, planned("a"))
         store.commit(Batch(jobs={"a": None}))
         assert keys(row for part in audit(store, nothing) for row in part.gone) == [("a", 60)]
@@ -157,7 +155,6 @@ class RulesOfAudits(ExecutionFixtures):
         assert store.executions.unaudited(NOW_US + 1, limit=1) == [("a", NOW_US)]
 
     def test_many_jobs_are_whole_after_one_audit(self, store: ExecutingStore) -> None:
-        """More jobs than one look reads."""
         ids = [f"job-{number:05}" for number in range(1_500)]
         plan(store, *(planned(id, None) for id in ids))
         found = [store.executions.audit(part, now_us=NOW_US, instance=SERVER, decide=_next_minute) for part in _PARTS]

@@ -14,7 +14,6 @@ class RulesOfPlans(ExecutionFixtures):
         assert row[6:] == (None, None, None, None)
 
     def test_the_labels_that_jobs_ask_for_are_told(self, store: ExecutingStore) -> None:
-        """A queue keeps ticks with labels apart."""
         texts = {"a": '{"where": "region=eu"}', "b": '{"needs": {"where": 1}}', "c": "{}", "d": '{"where"'}
         store.commit(Batch(jobs={id: job(id)._replace(options=text) for id, text in texts.items()}))
         assert store.executions.wheres([*texts, "gone"]) == {"a": "region=eu"}
@@ -28,7 +27,6 @@ class RulesOfPlans(ExecutionFixtures):
         assert in_line(store, PENDING) == []
 
     def test_there_is_one_live_execution_of_a_job(self, store: ExecutingStore) -> None:
-        """The receipt says where the replaced execution is."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put(number=7)]))
         receipt = plan(store, planned(seconds=90))
@@ -36,7 +34,6 @@ class RulesOfPlans(ExecutionFixtures):
         assert statuses(store) == [(60, SUPERSEDED), (90, PENDING)]
 
     def test_what_is_planned_again_stays_where_it_stands(self, store: ExecutingStore) -> None:
-        """Perhaps under another schedule."""
         plan(store, planned())
         store.commit(Batch(placed=[put(number=7)]))
         receipt = store.commit(Batch(planned=by_job(planned(schedule="@every 7d", next_due_us=due_at(70)))))
@@ -62,7 +59,6 @@ class RulesOfPlans(ExecutionFixtures):
         assert statuses(store) == [(60, DONE), (120, PENDING)]
 
     def test_one_that_gave_way_may_come_back(self, store: ExecutingStore) -> None:
-        """An edit was taken back. It is in no queue then."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put(number=7)]))
         store.commit(Batch(planned=by_job(planned(seconds=90))))
@@ -75,7 +71,6 @@ class RulesOfPlans(ExecutionFixtures):
         assert store.executions.of_job("gone") == []
 
     def test_what_gave_way_cannot_be_placed(self, store: ExecutingStore) -> None:
-        """The queue took it too late."""
         plan(store, planned(seconds=60))
         store.commit(Batch(planned=by_job(planned(seconds=90))))
         store.commit(Batch(placed=[put(seconds=60, number=7)]))
@@ -90,7 +85,6 @@ class RulesOfPlans(ExecutionFixtures):
         assert in_line(store, SCHEDULED) == ["b"]
 
     def test_those_that_wait_come_in_pages(self, store: ExecutingStore) -> None:
-        """By due instant, then id."""
         plan(store, *(planned(id, seconds) for id, seconds in (("c", 1), ("b", 2), ("a", 2), ("d", 3), ("e", 4))))
         first = store.executions.waiting(PENDING, before_us=due_at(4), limit=2)
         rest = store.executions.waiting(PENDING, before_us=due_at(4), after=(first[-1].due_us, first[-1].job_id))

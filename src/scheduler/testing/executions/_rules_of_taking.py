@@ -51,7 +51,6 @@ class RulesOfTaking(ExecutionFixtures):
         assert [row.job_id for row in store.executions.taken()] == ["b"]
 
     def test_a_job_is_fetched_out_of_its_turn(self, store: ExecutingStore) -> None:
-        """Its execution in the queue stays there."""
         plan(store, planned("a"), planned("b"))
         store.commit(Batch(placed=[put("a")]))
         now_us = due_at(7)
@@ -98,7 +97,6 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store)[1:] == [(90, SKIPPED), (120, PENDING)]
 
     def test_a_job_that_is_gone_is_not_taken(self, store: ExecutingStore) -> None:
-        """Its execution is not superseded yet."""
         plan(store, planned())
         store.commit(Batch(jobs={"a": None}))
         assert store.executions.take([A]) == [NotTaken.UNKNOWN]
@@ -139,7 +137,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert statuses(store) == [(60, DONE), (120, TAKEN)]
 
     def test_what_is_planned_again_with_its_release_is_live(self, store: ExecutingStore) -> None:
-        """Its node stops in order, before it began."""
+        """Its node stops before it began."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put()]))
         store.executions.take([A])
@@ -159,7 +157,6 @@ class RulesOfTaking(ExecutionFixtures):
             assert [tick.due_us for tick in answer.owed] == [due_at(120)]
 
     def test_the_next_execution_ends_one_that_was_cut_off(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """Its node planned further before it died."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         store.commit(Batch(marks=[mark(seconds=60, fence=1)], planned=by_job(planned(seconds=120))))
@@ -179,7 +176,6 @@ class RulesOfTaking(ExecutionFixtures):
             assert statuses(other) == [(60, SCHEDULED)]
 
     def test_what_others_have_taken_is_not_ours_to_release(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """The batch is older than the take."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
         with another(make_store) as other:

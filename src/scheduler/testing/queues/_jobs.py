@@ -11,15 +11,14 @@ from attrs import Factory, define
 
 State = Literal["ready", "delayed", "reserved", "buried"]
 MARGIN: Final = 1.0
-"""Seconds before a job's time to run ends: its holder now gets a warning instead of a job."""
+"""Seconds before a job's time to run ends, in which its holder gets a warning instead of a job."""
 
 Owner = object
-"""A connection that has reserved a job."""
 
 
 @define(eq=False)
 class Job:
-    """`until`: the end of its delay or time to run. `order`: of arrival."""
+    """A job. `until`: the end of its delay or time to run. `order`: of arrival."""
 
     number: int
     tube: str
@@ -57,7 +56,6 @@ class Jobs:
         self.pauses: dict[str, int] = {}
         """Seconds of each tube's last pause."""
         self.totals: Counter[str] = Counter()
-        """Jobs put, by tube."""
         self.deletions: Counter[str] = Counter()
         self.pauses_asked: Counter[str] = Counter()
         self.timeouts = 0
@@ -106,7 +104,6 @@ class Jobs:
         self._wait(job, now, delay)
 
     def give_back(self, owner: Owner) -> None:
-        """Make ready every job of an owner that has gone."""
         for job in self.held_by(owner):
             self._ready(job)
 
@@ -116,7 +113,6 @@ class Jobs:
         job.counts["buries"] += 1
 
     def delete(self, number: int, owner: Owner) -> bool:
-        """Delete a job, unless another owner has it."""
         job = self.by_number.get(number)
         if job is None or (job.state == "reserved" and job.owner is not owner):
             return False
@@ -166,7 +162,6 @@ class Jobs:
         return (job.tube for job in self.by_number.values())
 
     def counts(self, tube: str | None = None) -> dict[str, int]:
-        """Count jobs by state, in all tubes or one."""
         states = Counter(job.state for job in self.by_number.values() if tube in {None, job.tube})
         urgent = sum(job.state == "ready" and job.priority < 1_024 for job in self.by_number.values())  # noqa: PLR2004
         named = {f"current-jobs-{state}": states[state] for state in ("ready", "reserved", "delayed", "buried")}

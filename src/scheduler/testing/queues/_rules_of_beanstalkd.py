@@ -12,7 +12,7 @@ from ._world import Opened, Turned
 HOUR = 3_600
 
 TRIES: Final = 20
-"""To let a tick's time run out: a server that warns its holder first gives more time."""
+"""Tries to let a tick's time run out: a server that warns its holder first gives more time."""
 
 
 class BeanstalkdServer(Protocol):
@@ -23,14 +23,12 @@ class BeanstalkdServer(Protocol):
     def restart(self, *, log: bool) -> None:
         """Kill and start it, with what its log kept, or with nothing."""
 
-    def drain(self) -> None:
-        """Make it refuse every put."""
+    def drain(self) -> None: ...
 
     def step(self, seconds: float) -> None:
         """Set its clock alone."""
 
-    def stopped(self) -> AbstractContextManager[object]:
-        """Keep it down during the block."""
+    def stopped(self) -> AbstractContextManager[object]: ...
 
     def say(self, *lines: bytes) -> bytes:
         """Send lines on a new connection. Return the last answer."""
@@ -41,7 +39,6 @@ class BeanstalkdConformance(QueueFixtures):
 
     @pytest.fixture
     def server(self) -> BeanstalkdServer:
-        """The server that the queues use."""
         msg = "a subclass says which server: see the docstring of scheduler.testing.queues"
         raise NotImplementedError(msg)
 
@@ -125,7 +122,6 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_clock_that_is_set_forward_lets_nothing_begin_early(
         self, opened: Opened, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """All deadlines of a server follow its wall clock."""
         tick, marker = Tick("a", world.due_in(1_000)), Tick("b", world.due_in(0))
         (place,) = opened.queue.put([tick])
         server.step(HOUR)
@@ -174,7 +170,6 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.ticks() == []
 
     def test_what_is_no_tick_is_put_aside(self, opened: Opened, server: BeanstalkdServer) -> None:
-        """Another program may use our tube."""
         assert server.say(b"use timerqueue", b"put 0 0 60 5\r\nhello").startswith(b"INSERTED")
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=1))
         assert opened.queue.statistics().strange == 1
@@ -183,14 +178,12 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_of_a_later_version_is_left_for_who_can_read_it(
         self, opened: Opened, server: BeanstalkdServer
     ) -> None:
-        """During an upgrade both versions take from one tube."""
         body = b'{"v":2,"what":"ever"}'
         server.say(b"use timerqueue", b"put 0 0 60 %d\r\n%b" % (len(body), body))
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(delayed=1))
         assert opened.queue.statistics().strange == 1
 
     def test_what_is_held_is_touched(self, opened: Opened, world: Turned) -> None:
-        """A run may take longer than the server's time to run."""
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -204,7 +197,6 @@ class BeanstalkdConformance(QueueFixtures):
     def test_a_tick_that_was_not_touched_in_time_is_another_s(
         self, make_queue: MakeQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
-        """Its first holder's end changes nothing, and is counted."""
         with closing(make_queue()) as queue:
             opened = Opened(queue, world)
             opened.queue.put([Tick("a", world.due_in(0))])

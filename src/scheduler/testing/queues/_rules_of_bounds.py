@@ -12,7 +12,6 @@ class BoundedQueueConformance(QueueFixtures):
     """The suite for a queue with the method of `Bounded` that several processes use."""
 
     def test_no_more_come_out_than_there_is_room_for(self, make_queue: MakeQueue, world: Turned) -> None:
-        """Ticks that are out stay out when the room shrinks."""
         queue = make_queue()
         with closing(queue):
             _bound(queue, 3)

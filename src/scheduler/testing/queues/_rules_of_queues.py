@@ -56,7 +56,6 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(2)] == [soon, late]
 
     def test_a_tick_that_is_overdue_comes_out_at_once(self, opened: Opened, world: Turned) -> None:
-        """Its job decides whether it is too late."""
         opened.queue.put([Tick("a", world.due_in(-86_400)), Tick("b", 0)])
         assert {delivery.tick.job_id for delivery in opened.wait_for(2)} == {"a", "b"}
 
@@ -86,7 +85,6 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.census(Kind.RUN) == Census(reserved=1)
 
     def test_a_tick_that_waits_tells_how_long(self, opened: Opened, world: Turned) -> None:
-        """By the queue's own clock."""
         tick = Tick("a", world.due_in(100.5))
         (place,) = opened.queue.put([tick])
         world.turn(50)
@@ -136,7 +134,6 @@ class QueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(2)] == [tick] * 2
 
     def test_a_tick_that_is_buried_can_be_taken_out_and_put_again(self, opened: Opened, world: Turned) -> None:
-        """An audit does so, without touching other buried jobs."""
         tick, beside = Tick("a", world.due_in(0)), Tick("b", world.due_in(0))
         places = opened.queue.put([tick, beside])
         for delivery in opened.wait_for(2):
@@ -197,7 +194,6 @@ class SharedQueueConformance(QueueFixtures):
 
     @pytest.fixture
     def beside(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
-        """Another process's queue."""
         queue = make_queue()
         with closing(queue):
             yield Opened(queue, world)
@@ -209,7 +205,6 @@ class SharedQueueConformance(QueueFixtures):
         assert sorted(each.job_id for each in opened.ticks() + beside.ticks()) == sorted(each.job_id for each in ticks)
 
     def test_what_one_has_not_settled_goes_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
-        """At once, however a process ends."""
         first = Opened(make_queue(), world)
         tick = Tick("a", world.due_in(0))
         first.queue.put([tick])
@@ -230,7 +225,6 @@ class SharedQueueConformance(QueueFixtures):
     def test_a_tick_for_some_labels_comes_out_to_those_who_listen(
         self, opened: Opened, beside: Opened, world: Turned
     ) -> None:
-        """Labels may be long. Listeners also get ticks without labels."""
         wheres = ["region=eu", f"region=eu,zone={'z' * 63},rack={'r' * 63},room={'ü' * 63}"]
         opened.queue.listen(wheres)
         beside.queue.listen(["region=us"])
@@ -265,7 +259,6 @@ class SharedQueueConformance(QueueFixtures):
         assert opened.queue.census(Kind.RUN).delayed == 1
 
     def test_a_tick_that_stands_with_others_than_its_own_is_astray(self, opened: Opened, world: Turned) -> None:
-        """Its job may have been replaced. It can still be removed."""
         due_us = world.due_in(60)
         tick, eu = Tick("a", due_us), Tick("a", due_us, where="region=eu")
         (place,) = opened.queue.put([tick])

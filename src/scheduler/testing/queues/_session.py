@@ -68,7 +68,6 @@ class Session:
             pass
 
     def look_again(self) -> None:
-        """Answer a waiting connection if possible, then read on."""
         if self.waits_until is not None and self._reserved(self.waits_until):
             self.receive(b"")
 
@@ -97,7 +96,6 @@ class Session:
         command(self, *words) if command.__code__.co_argcount == len(words) + 1 else refuse("BAD_FORMAT")
 
     def _put(self, words: list[str], rest: bytes) -> bool:
-        """Take a job in once it is complete."""
         server = self.server
         try:
             priority, delay, ttr, size = map(number, words)
@@ -293,7 +291,6 @@ def number(text: str, most: int = MOST) -> int:
 
 
 def named(tube: str) -> str:
-    """Check a tube's name."""
     if not _TUBE.fullmatch(tube):
         refuse("BAD_FORMAT")
     return tube

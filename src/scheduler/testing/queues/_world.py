@@ -42,7 +42,6 @@ class Opened:
         queue.open(world.clock, self._call_at, self._deliver)
 
     def comes(self, how_many: int, within: float) -> bool:
-        """Whether that many ticks come out within `within` seconds."""
         self.fire()
         with self._changed:
             return self._changed.wait_for(lambda: len(self.come_out) >= how_many, within)
@@ -59,7 +58,6 @@ class Opened:
             return [delivery.tick for delivery in self.come_out]
 
     def fire(self) -> None:
-        """Call what is due, as a scheduler's heap does."""
         while (function := self._next_due()) is not None:
             function()
 

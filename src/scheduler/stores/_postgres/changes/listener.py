@@ -17,10 +17,9 @@ from ..connection import Connection, sql
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.1, 1.0)
-"""The lease's renewal relies on it."""
 
 TURN: Final = 0.1
-"""Seconds between checks."""
+"""Seconds."""
 
 PAUSE: Final = 0.1
 AT_ONCE: Final = {"": 1, "news": 2}
@@ -58,7 +57,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, some seconds later while it connects. No more calls."""
+        """End the thread, some seconds later while it connects."""
         self._ended.set()
         self._thread.join(1.0)
 
@@ -98,7 +97,7 @@ class Listener:
 
 
 class Pace:
-    """Limits hints per PAUSE. Several threads hear."""
+    """Limits hints per PAUSE. Any thread."""
 
     def __init__(self) -> None:
         self._given = 0
@@ -107,7 +106,7 @@ class Pace:
         self._lock = Lock()
 
     def may_tell(self, most: int, now: float) -> bool:
-        """Else one is due at the pause's end."""
+        """Whether to hint now. Otherwise `has_more` does at the pause's end."""
         with self._lock:
             if now >= self._until and not self._has_more:
                 self._given = 0
@@ -120,7 +119,7 @@ class Pace:
             return True
 
     def has_more(self, now: float) -> bool:
-        """Whether that one is due now. Begins the next pause."""
+        """Whether a delayed hint is due. Begins the next pause."""
         with self._lock:
             if not self._has_more or now < self._until:
                 return False

@@ -15,7 +15,7 @@ from ..table import Row, loaded, text_array
 from .news import NewsStatements, life_of
 
 PAGE: Final = 1_000
-"""Some hundredths of a second."""
+"""Changes: some hundredths of a second."""
 
 
 ReadRequests = Callable[[Connection], tuple[StoredRequest, ...]]
@@ -38,8 +38,7 @@ class Told:
 class ChangeLog:
     """`read_requests`: in a shared store.
 
-    Take `told` before a transaction and call `tell` after it: only then a page counts, and a renewal may have seen
-    more.
+    Take `told` before a transaction and call `tell` after it: only then a page counts.
     """
 
     def __init__(self, statements: Statements, read_requests: ReadRequests | None) -> None:
@@ -65,7 +64,6 @@ class ChangeLog:
             self._told = Told(seen)
 
     def see(self, snapshot: str, after: str) -> None:
-        """Others changed nothing between these two."""
         self.tell(Told(after), Told(snapshot))
 
     def tell(self, before: Told, told: Told) -> None:

@@ -1,10 +1,10 @@
 """Which changes of others a node has not read.
 
-A node remembers a snapshot, which knows what was seen, and the life of the server that counted its transactions. A
-failover may forget transactions and reuse numbers, so in each new life the whole log is news. Forgotten changes are in
-no log: while the new count is behind the old one, all rows are read again.
+A node remembers a snapshot, and the life of the server that counted its transactions. A failover may forget
+transactions and reuse numbers, so in each new life the whole log is news. Forgotten changes are in no log: while the
+new count is behind the old one, all rows are read again.
 
-A long log is read in pages, by transaction, up to the first page's snapshot. Rows are read as they are then, so changes
+A long log is read in pages, by transaction, up to the first page's snapshot. Rows are read as they are then: changes
 between pages do no harm.
 """
 
@@ -25,13 +25,13 @@ _SEEN: Final = sql.SQL(
 ).format(life=_LIFE, last=_LAST_SNAPSHOT)
 
 IS_FOREIGN: Final = sql.SQL("xid >= pg_snapshot_xmax(pg_current_snapshot())")
-"""Of another server with a higher count, from a dump."""
+"""A change of another server with a higher count, from a dump."""
 
 IS_NEW: Final = sql.SQL(
     "xid >= pg_snapshot_xmin({seen}) AND NOT pg_visible_in_snapshot(xid, {seen}) AND writer IS DISTINCT FROM %(agent)s"
     " AND xid < pg_snapshot_xmax(pg_current_snapshot())"
 ).format(seen=_SEEN)
-"""By others, on this server, not seen."""
+"""A change by others, on this server, not seen yet."""
 
 IS_BEHIND: Final = sql.SQL("pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax({last})").format(
     last=_LAST_SNAPSHOT

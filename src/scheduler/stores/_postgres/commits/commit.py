@@ -20,7 +20,7 @@ from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
 Sent = list[tuple[list[StoredTick], Cursor]]
-"""With cursors of the written keys."""
+"""Sent ticks, with cursors of the written keys."""
 
 
 def write(
@@ -63,7 +63,7 @@ def send(
     *,
     new: Collection[str] = (),
 ) -> Sending:
-    """In a pipeline. `new`: added jobs."""
+    """Send in a pipeline. `new`: added jobs."""
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     connection.execute(BRIEFLY, prepare=False)
     _lock(connection, statements, batch, jobs)
@@ -95,7 +95,6 @@ def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Ma
 
 
 def _add(connection: Connection, statements: Statements, batch: Batch) -> set[str]:
-    """Return the new ids."""
     rows = [row for id in sorted(batch.added) if (row := batch.jobs.get(id)) is not None]
     if not rows:
         return set()
@@ -156,7 +155,7 @@ def _not_put(sent: Sent) -> Iterator[StoredTick]:
 
 
 def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cursor | None:
-    """Between ends and marks, of ticks with both."""
+    """Return fences, between ends and marks, of ticks with both."""
     both = {_key(tick) for tick in batch.marks} & {_key(tick) for tick in batch.ended}
     if not both:
         return None
@@ -165,7 +164,7 @@ def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cur
 
 
 def _done_before(fences: Cursor | None, batch: Batch) -> set[Key]:
-    """This very batch's marks mean that it is repeated: their ends are not stale."""
+    """Return the ticks with marks of this very batch: it is repeated, and their ends are not stale."""
     if fences is None:
         return set()
     marks = {(*_key(tick), tick.fence) for tick in batch.marks}
@@ -173,5 +172,4 @@ def _done_before(fences: Cursor | None, batch: Batch) -> set[Key]:
 
 
 def _key(tick: StoredTick) -> Key:
-    """As PostgreSQL returns it."""
     return storable(tick.job_id), tick.due_us

@@ -11,26 +11,25 @@ from ..statements import Statements
 from ..table import text_array
 
 Ask = Callable[..., list[Cursor]]
-"""In one transaction and one round trip."""
+"""Carries out statements in one transaction and round trip."""
 
 ROWS: Final = 2_000
 
 JOBS: Final = 1_000
 
 SHARE_OF_JOB: Final = 16
-"""Recount after a sixteenth of a job's bound."""
+"""A job's records are recounted after a sixteenth of its bound."""
 
 MOST_COUNTS: Final = 200_000
-"""In memory. Beyond, the table is counted."""
+"""Jobs whose new records are counted in memory. Beyond, the table is counted."""
 
 HOUR_US: Final = 3_600_000_000
 DAY_US: Final = 24 * HOUR_US
 
 AS_BY_HAND: Final = sql.SQL("SELECT set_config('timerqueue.agent', '', true)")
-"""Our own scheduler must hear of it."""
+"""Our own scheduler must hear of the change."""
 
 BLOCKS: Final = 1_000
-"""Sampled."""
 
 SIZE: Final = (
     "200 + octet_length(job_id) + coalesce(octet_length(error), 0) + coalesce(octet_length(trace), 0)"
@@ -104,11 +103,9 @@ class Pruning:
 
     def _know_nothing(self) -> None:
         self._new: dict[str, int] = {}
-        """Since they were counted."""
         self._grown: set[str] = set()
-        """Jobs to count."""
         self._walked: str | None = ""
-        """The walk's last id; None: ended."""
+        """Its last id; None: ended."""
         self._most: int | None = None
         self._bytes: float | None = None
         """The last sample plus later records."""
@@ -135,7 +132,7 @@ class Pruning:
         """Delete records over the bounds, and changes an hour old that are visible in `seen`.
 
         Each kind has its own transaction, so one may fail. Return the number; of changes only a full page counts,
-        because a few always grow old. Commits wait, so statements are sent together.
+        because a few always grow old. Statements are sent together, because commits wait.
         """
         try:
             gone = self._prune_records(ask, retention, now_us)
@@ -163,7 +160,7 @@ class Pruning:
     def _left(self, now_us: int) -> list[Asked]:
         """Delete counted votes, units of unknown limits, and jobs for processes that have gone.
 
-        (`process 7 on web` is a node without a name. No other will have it.)
+        No other node will be called `process 7 on web`.
         """
         return [
             (self._votes, [now_us - HOUR_US, ROWS]),

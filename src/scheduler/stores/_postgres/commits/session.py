@@ -1,8 +1,8 @@
 """The connection over which a node commits, and its number in the node's row.
 
-A commit is sent as a whole. When a silent server makes the node give the connection up, the commit may still arrive
-after later commits, and replace newer values. So a new connection first writes its number into the row. Each commit
-locks the row, and fails unless its own number is there (test_postgres_faults.py).
+When a silent server makes the node give the connection up, the last commit may still arrive after later ones, and
+replace newer values. So a new connection first writes its number into the row. Each commit locks the row, and fails
+unless its own number is there (test_postgres_faults.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CommitSession:
         self._number = 0
 
     def begin(self, connection: Connection) -> None:
-        """Use the connection of `open`: a new row has the number 0."""
+        """Commit over the connection of `open`: a new row has the number 0."""
         self.connection, self._number = connection.keeping_plans(), 0
 
     def connected(self) -> Connection:

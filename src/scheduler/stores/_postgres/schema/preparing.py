@@ -10,10 +10,10 @@ OLDEST_SERVER: Final = 130_000
 """Has xid8 and gen_random_uuid()."""
 
 LONGEST_STEP: Final = 600
-"""Seconds: some steps rewrite or index perhaps a million jobs."""
+"""Seconds: a step may rewrite a million jobs."""
 
 LONGEST_WAIT: Final = "300ms"
-"""Renewals queue behind a step that waits, as for a dump. Then it retries."""
+"""Renewals queue behind a waiting step. Then it retries."""
 
 RELATIONS: Final = """
     SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
@@ -36,7 +36,7 @@ def prepare(connection: Connection, schema: str) -> None:
 
 
 def preflight(connection: Connection, schema: str) -> None:
-    """Raise the errors of `prepare` that show without making anything."""
+    """Raise the errors of `prepare` that show without a change."""
     check_server(connection)
     with connection.transaction_as(""):
         version = version_of(connection, schema)
@@ -51,7 +51,7 @@ def preflight(connection: Connection, schema: str) -> None:
 
 
 def check_server(connection: Connection) -> None:
-    """Raise StoreUnusable if it is too old, or its encoding is not UTF8."""
+    """Raise StoreUnusable if it is too old or not encoded as UTF8."""
     if connection.info.server_version < OLDEST_SERVER:
         msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
         raise StoreUnusable(msg)
@@ -104,13 +104,12 @@ def _without_right(connection: Connection, schema: str) -> StoreUnusable:
 def _migrate(connection: Connection, schema: str) -> int:
     """Take the next step, or all if there are no tables. Return the new version.
 
-    Older nodes go on. Their commits first lock their row of `agent`, so they wait without a deadlock. Leases are
-    renewed, because EXCLUSIVE lets others read `agent`. So a slow step alters no table that a renewal reads
-    (test_postgres_schema.py).
+    Older nodes go on. Their commits first lock their row of `agent`, so they wait without a deadlock. EXCLUSIVE lets
+    leases read `agent`, so a slow step alters no table that a renewal reads (test_postgres_schema.py).
     """
     name = sql.Identifier(schema)
     with connection.transaction_as(""):
-        # A lock of this transaction alone: of two nodes that find no tables one makes them, the other finds them.
+        # Of two nodes that find no tables, one makes them; the other waits for this lock and finds them.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
         version = version_of(connection, schema)
         if version == VERSION:

@@ -142,7 +142,7 @@ UPDATE {schema}.tick SET owed = true FROM {schema}.job_state
     WHERE tick.job_id = job_state.job_id AND due_us = retry_due_us AND attempt + 1 = retry_attempt
     AND retry_at_us IS NOT NULL AND outcome IN ('crashed', 'cancelled');
 """
-"""Ticks that a death or a stop cut off were retries. Now their records say it."""
+"""The records of owed ticks say so. Before, the state of their job did."""
 
 EXACT: Final = """
 ALTER TABLE {schema}.job_state ADD COLUMN missed_is_exact boolean NOT NULL DEFAULT true;
@@ -243,14 +243,14 @@ INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NO
 """A standby that missed an epoch gives it again."""
 
 PAGED: Final = "CREATE INDEX change_pages ON {schema}.change (xid, number);"
-"""One UPDATE may change a million rows. The step takes seconds while renewals read, so the next one drops the old
-index.
+"""An index for pages: one UPDATE may change a million rows. The step takes seconds while renewals read, so the next
+step drops the old index.
 """
 
 COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer; DROP INDEX {schema}.change_xid;"
 
 NUMBERED: Final = "ALTER TABLE {schema}.agent ADD COLUMN session bigint NOT NULL DEFAULT 0;"
-"""Of a node's commit connection."""
+"""The number of a node's commit connection."""
 
 MIGRATIONS: Final = (
     sql.SQL(

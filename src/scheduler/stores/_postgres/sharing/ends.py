@@ -4,8 +4,8 @@ A lease ends by the server's clock, which may be set. A new lease counts as the 
 was set since our last look. Then our own clock counts until the next renewal. So a step of the server's clock neither
 ends a lease nor keeps a dead node alive.
 
-No node can renew while the server is away. So after a gap between looks all leases count as whole. A first look follows
-a gap too: a node buries only nodes watched for a whole lease (test_ends.py, test_outages.py).
+No node can renew while the server is away, so after a gap between looks all leases count as whole. A first look follows
+a gap too: a node buries only nodes watched for a whole lease (test_ends.py, test_outages_of_the_server.py).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from attrs import frozen
 from ..._sharing import LEASE
 
 SLACK = LEASE / 12
-"""Seconds by which clocks may differ between looks, or a renewal may show late."""
+"""Seconds by which clocks may differ between looks, or a renewal be seen late."""
 
 GAP = LEASE * 3 / 4
-"""Seconds between looks."""
+"""Seconds between looks after which all leases count as whole."""
 
 
 @frozen(kw_only=True)
 class Look:
-    """In seconds. `server`: its clock."""
+    """One look at the leases, in seconds. `server`: by its clock."""
 
     asked: float
     answered: float
@@ -33,7 +33,7 @@ class Look:
 
 
 class Ends:
-    """By our clock, which counts while the machine sleeps."""
+    """Ends of leases by our clock, which counts while the machine sleeps."""
 
     def __init__(self) -> None:
         self._ends: dict[int, tuple[int, float]] = {}
@@ -42,7 +42,7 @@ class Ends:
         """The first answer after the last gap."""
 
     def lose_sight(self) -> None:
-        """No answer: the next look follows a gap."""
+        """Note a failed look: the next one follows a gap."""
         self._last = None
 
     def look(self, look: Look, leases: Iterable[tuple[int, int, float]]) -> dict[int, float]:
@@ -69,7 +69,7 @@ class Ends:
 
 
 def _least(last: Look | None, look: Look) -> float:
-    """Return the least seconds of a lease renewed since the last look. Infinite: unknown."""
+    """Return the least seconds left of a renewed lease. Infinite: unknown."""
     if last is None:
         return float("inf")
     passed = look.server - last.server

@@ -1,8 +1,8 @@
 """The session that renews the lease, and whose lock shows other nodes that we live.
 
 Our neighbour takes the session's end for our death, so a slow server must not close it. It is set aside with its
-unanswered question, and a substitute without the lock renews the lease. Once the session answers, it is used again. If
-it breaks, the substitute takes the lock (test_slow_renewals.py).
+unanswered question, and a substitute renews the lease. Once the session answers, it is used again. If it breaks, the
+substitute takes the lock (test_slow_renewals.py).
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ class LeaseSession:
         self._current: Connection | None = None
         self._aside: Connection | None = None
         self.in_session = False
-        """Whether others hear our session's end."""
+        """Whether others hear its end."""
         self.asked = self.answered = 0.0
         self._closings = 0
         self._closing = Lock()
 
     def ask(self, epoch: int, statement: sql.Composed, said: dict[str, Any]) -> Row:
-        """Sends `in_session` too."""
         connection = self._chosen()
         try:
             self.in_session = self._presence.show(connection, epoch)  # the others wait for its end
@@ -65,7 +64,6 @@ class LeaseSession:
         self._set_aside(None)
 
     def _chosen(self) -> Connection:
-        """Return our session if it can answer, else its substitute."""
         if self._has_come_back():
             if self._current is not None:
                 self._current.close()
@@ -101,7 +99,7 @@ class LeaseSession:
             connection.close()
 
     def _set_aside(self, connection: Connection | None) -> None:
-        """While there are two, do not hear the neighbour over a third."""
+        """With two sessions, do not hear the neighbour over a third."""
         self._aside = connection
         if connection is None:
             self._spare.let_be(self)
@@ -112,7 +110,6 @@ class LeaseSession:
         return "the session that was set aside has answered" if self._has_come_back() else ""
 
     def _has_come_back(self) -> bool:
-        """Whether the session set aside has answered."""
         aside = self._aside
         if aside is None:
             return False

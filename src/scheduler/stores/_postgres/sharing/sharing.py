@@ -31,19 +31,18 @@ from .session import LeaseSession
 from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
-"""To all nodes, or with an epoch, `fleet 7`, to one. (Older versions hear both.)"""
+"""Sent to all nodes, or with an epoch, `fleet 7`, to one. (Older versions hear both.)"""
 
 LATEST: Final = 2**63 - 1
 
 FIRST: Final = datetime.min.replace(tzinfo=UTC), 0
-"""(time, number)."""
 
 AT_A_TIME: Final = 1_000
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the buried node's last commit.
 
-If the server then still waits for that client, its process was stopped or cut off. A busy session ends by itself: it
+If the server then still waits for that client, its process was stopped or cut off. A busy session ends by itself. It
 may be another burial, and two that break each other off bury none.
 """
 
@@ -56,8 +55,7 @@ class Place(Protocol):
     def epoch(self) -> int: ...
 
     @property
-    def incarnation(self) -> UUID | None:
-        """Two openings may have one epoch."""
+    def incarnation(self) -> UUID | None: ...
 
     @property
     def epoch_now(self) -> int:
@@ -67,7 +65,7 @@ class Place(Protocol):
         """`only_reads`: even if we were buried."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """In order with our commits."""
+        """Open a transaction in order with our commits."""
 
     @property
     def beside(self) -> Beside: ...
@@ -225,7 +223,7 @@ class PostgresSharing:
             self._tell_others(connection)
 
     def is_for_us(self, said: str) -> bool:
-        """Of a NOTIFY."""
+        """Whether a payload of NOTIFY concerns us."""
         hint, _, epoch = said.partition(" ")
         return hint != HINT or epoch in {"", str(self._place.epoch_now)}
 
@@ -263,7 +261,7 @@ class PostgresSharing:
         return self._load(self._statements.of_shards.ids, shards, are_theirs=True)
 
     def forget_empty(self) -> list[int]:
-        """Locked: no job comes into one meanwhile."""
+        """See Sharing. A lock keeps jobs from coming into one meanwhile."""
         asked: dict[str, Any] = {"me": self._place.epoch}
         with self._place.beside.transaction() as connection:
             if not (empty := [row[0] for row in connection.execute(self._statements.of_shards.empty, asked)]):
@@ -276,7 +274,7 @@ class PostgresSharing:
         return self._load(self._statements.of_shards.other_ids, shards, are_theirs=False)
 
     def _load(self, ids: sql.Composed, shards: Sequence[int], *, are_theirs: bool) -> Rows:
-        """In pages: one transaction would keep a pooler's session. Later changes come through the log."""
+        """Read in pages: one transaction would keep a pooler's session. Later changes come through the log."""
         numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
         (found,) = beside.ask((ids, [numbers]))
         order = [row[0] for row in found]

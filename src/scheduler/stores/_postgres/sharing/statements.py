@@ -7,7 +7,7 @@ from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
 ROUND, ROUNDS = "1s", 20
-"""Of a wait for a session's end, each with its own snapshot."""
+"""A wait for a session's end has rounds, each with its own snapshot."""
 
 
 class SharingStatements:
@@ -121,7 +121,7 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
         found, why = connection.execute(statements.others).fetchone(), "agents share it"
     if found is not None:
         raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
-    # Either waits for a commit of theirs in flight.
+    # Both statements wait for a commit in flight of the removed nodes.
     connection.execute(statements.forget_unshared if shared else statements.forget)
 
 
@@ -131,7 +131,7 @@ def check_ours(
     """Raise StoreTakenOver if we lost the opened store, StoreUnusable if it is another one.
 
     A standby that missed our joining may have replaced a shared store's server: we join again. An exclusive node cannot
-    tell that from an old copy.
+    tell it from an old copy.
     """
     instance, epoch, is_ours, name, pid = one_row(who)
     connection.note_pid(pid)
@@ -153,7 +153,7 @@ class Presence:
         self._is_direct = self._is_held = False
 
     def show(self, connection: Connection, epoch: int) -> bool:
-        """Hold the lock. False: not direct, or another session has it, perhaps our last one."""
+        """Hold the lock. False: a pooler answers, or another session has it, perhaps our last one."""
         if connection is not self._shown_over:
             self._is_held, self._is_direct = False, connection.is_direct()
             self._shown_over = connection

@@ -15,7 +15,7 @@ STANDBYS: Final = sql.SQL("""
         (SELECT active_pid FROM pg_replication_slots WHERE slot_type = 'logical' AND active_pid IS NOT NULL)
     ORDER BY 1
 """)
-"""Without backups and logical subscribers. A role without pg_monitor sees only their number."""
+"""Excludes backups and logical subscribers. A role without pg_monitor sees only their number."""
 
 
 def read_server(reader: Connection) -> StoreServer:

@@ -30,8 +30,7 @@ class VisitStatements:
             until_us=until_us,
         )
         self.tell = sql.SQL("SELECT pg_notify(%s, %s)")
-        # The pause of a tag may keep a job from its start. Such a job is not doubtful, and missing a doubtful one does
-        # no harm.
+        # A job whose tag may be paused is not doubtful. Missing a doubtful job does no harm.
         is_planned = of(
             "job.paused IS NULL AND NOT EXISTS (SELECT FROM {schema}.pause WHERE scope = {everything}"
             " OR position(to_json(substr(scope, 5))::text IN job.tags) > 0)",

@@ -16,11 +16,10 @@ from .statements import VisitStatements
 from .tables import check_made
 
 MOST: Final = 1_000
-"""The next audit finds the others."""
 
 
 class PostgresVisit:
-    """Each question is a transaction. Raises StoreUnusable unless the tables are there.
+    """A visit; each question is a transaction. Raises StoreUnusable unless the tables are there.
 
     `name`: the schema, also the nodes' channel.
     """
@@ -47,12 +46,11 @@ class PostgresVisit:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """To nodes, its changes were made by hand."""
+        """Nodes see its changes as made by hand."""
         with self._connection.transaction_as(""):
             yield self._connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:  # noqa: ARG002 - all are alike
-        """A visitor has no row to hold."""
         return self.transaction()
 
     def now_us(self) -> int:
