@@ -11,10 +11,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from uptime_agent.postgres.contract import Column, Probe, Sample, Scope, Type
 from uptime_agent.postgres.storage import (
-    Batch,
     MetricWriter,
     ReadableStore,
     Retention,
+    SampleBatch,
     Spool,
     SqliteMetrics,
     postgres_metrics,
@@ -118,7 +118,7 @@ def test_the_replay_of_a_spool(benchmark: BenchmarkFixture, store: ReadableStore
 
     def fill() -> None:
         for sample in samples(next(numbers)):
-            spool.append(Batch((sample,)))
+            spool.append(SampleBatch((sample,)))
 
     def replay() -> None:
         while writer.turn(0.0):

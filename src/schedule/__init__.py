@@ -9,16 +9,12 @@ from pathlib import Path as _Path
 from ._after import After
 from ._at import At
 from ._calendar import Calendar
+from ._common import LAST_INSTANT, Schedule, ScheduleError, Window, duration, phase, phase_us, shown, utc
 from ._cron import Cron
-from ._duration import duration
-from ._errors import ScheduleError, shown
 from ._every import Every
-from ._instant import LAST_INSTANT, utc
 from ._missed import Catchup, Missed, catch_up
 from ._neighbour import check_neighbour
 from ._parse import parse
-from ._phase import phase, phase_us
-from ._schedule import Schedule, Window
 from ._text import text_of
 
 __all__ = [

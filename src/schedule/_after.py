@@ -4,9 +4,7 @@ from datetime import datetime, timedelta
 
 from attrs import field, frozen
 
-from ._duration import duration_text, positive
-from ._instant import MICROSECOND, instant, micros
-from ._schedule import Schedule
+from ._common import MICROSECOND, Schedule, duration_text, instant, micros, positive
 
 
 @frozen

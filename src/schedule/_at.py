@@ -4,8 +4,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
-from ._instant import utc
-from ._schedule import Schedule
+from ._common import Schedule, utc
 
 
 @frozen

@@ -8,10 +8,7 @@ from zoneinfo import ZoneInfo
 
 from attrs import field, frozen
 
-from ._errors import ScheduleError, shown
-from ._instant import MICROSECOND, aware, utc
-from ._schedule import Schedule
-from ._wall import find_zone, first_instant, zone_name
+from ._common import MICROSECOND, Schedule, ScheduleError, aware, find_zone, first_instant, shown, utc, zone_name
 
 _INTERVAL: Final = re.compile(r"([1-9][0-9]{0,5})\s*(day|week|month|year)s?", re.IGNORECASE)
 _MONTHS: Final = {"day": 0, "week": 0, "month": 1, "year": 12}

@@ -5,11 +5,21 @@ from datetime import datetime, timedelta
 from attrs import field, frozen
 from attrs.converters import optional
 
-from ._duration import duration, duration_text, positive
-from ._errors import ScheduleError
-from ._instant import EPOCH, LAST_INSTANT, MICROSECOND, instant, micros, utc
-from ._phase import phase, stable_hash
-from ._schedule import Schedule
+from ._common import (
+    EPOCH,
+    LAST_INSTANT,
+    MICROSECOND,
+    Schedule,
+    ScheduleError,
+    duration,
+    duration_text,
+    instant,
+    micros,
+    phase,
+    positive,
+    stable_hash,
+    utc,
+)
 
 
 @frozen

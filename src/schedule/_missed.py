@@ -20,11 +20,9 @@ from attrs import frozen
 
 from ._after import After
 from ._calendar import Calendar
+from ._common import EPOCH, MICROSECOND, AnyOf, Between, Schedule, ScheduleError, answer, micros, utc
 from ._cron import Cron
-from ._errors import ScheduleError
 from ._every import Every
-from ._instant import EPOCH, MICROSECOND, micros, utc
-from ._schedule import AnyOf, Between, Schedule, answer
 
 COUNTED: Final = 32
 """Slots counted without a formula. With ten thousand schedules that takes seconds; more would stop a loop for longer.

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NoReturn, TypeVar
 
-from ._duration import positive
-from ._errors import ScheduleError, shown
+from ._common import AnyOf, Schedule, ScheduleError, Window, positive, shown
 from ._plain import plain, when
-from ._schedule import AnyOf, Schedule, Window
 
-LONGEST: Final = 10_000
+MAX_CHARACTERS: Final = 10_000
 """Characters."""
 
 DEEPEST: Final = 20
@@ -40,8 +38,10 @@ def parse(text: str, *, tz: str = "UTC") -> Schedule:
     """
     if not isinstance(text, str):
         raise ScheduleError(f'a schedule must be text such as "@every 10s" or "*/5 * * * *", not {shown(text)}')
-    if len(text) > LONGEST:
-        raise ScheduleError(f"the schedule {text[:50]!r}... is {len(text)} characters long: write at most {LONGEST}")
+    if len(text) > MAX_CHARACTERS:
+        raise ScheduleError(
+            f"the schedule {text[:50]!r}... is {len(text)} characters long: write at most {MAX_CHARACTERS}"
+        )
     return _Reader(text, tz).read() if _COMBINED.search(text) else plain(text, tz)
 
 

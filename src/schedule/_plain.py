@@ -9,14 +9,9 @@ from typing import Final
 from ._after import After
 from ._at import At
 from ._calendar import Calendar
-from ._cron import Cron
-from ._cron_text import NICKNAMES, is_expression
-from ._duration import duration
-from ._errors import ScheduleError
+from ._common import Schedule, ScheduleError, duration, line_advice, utc
+from ._cron import NICKNAMES, Cron, is_expression
 from ._every import Every
-from ._foreign import line_advice
-from ._instant import utc
-from ._schedule import Schedule
 
 _ZONED: Final = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(\S.*)", re.DOTALL)
 _KIND: Final = re.compile(r"@(every|after|at|calendar)\s+(\S.*)", re.IGNORECASE | re.DOTALL)

@@ -6,11 +6,10 @@ from typing import Final
 from ._after import After
 from ._at import At
 from ._calendar import Calendar
+from ._common import AnyOf, Between, Except, Schedule, ScheduleError
 from ._cron import Cron
-from ._errors import ScheduleError
 from ._every import Every
 from ._parse import parse
-from ._schedule import AnyOf, Between, Except, Schedule
 
 _SIMPLE: Final = (After, At, Calendar, Cron, Every)
 _NEVER_BOUND: Final = (After, At, Calendar)

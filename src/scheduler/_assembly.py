@@ -16,7 +16,7 @@ from ._runs import Runs
 from ._starts import CalendarJobs, ClockGuard, CrashFloors, LeftOut, MissedTicks, Parking, Pausing, Starts
 from ._values import InvalidJob, Listeners
 from .queues import Queue
-from .stores import Shares, Store, capabilities, store_at
+from .stores import OwnedShards, Store, capabilities, store_at
 
 AUDIT_EVERY: Final = 300.0
 """Seconds, by default."""
@@ -96,7 +96,7 @@ def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
     sharing = capabilities(store).sharing
     if queue is not None:
         return Claims(sharing)
-    return Alone() if sharing is None else Shares(sharing)
+    return Alone() if sharing is None else OwnedShards(sharing)
 
 
 def audit_of(store: Store | None, audit: object) -> float | None:

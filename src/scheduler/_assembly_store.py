@@ -13,7 +13,6 @@ from timerqueue import Rests, boottime
 from ._commits import Commits, Consequences, InlineWriter, NoConsequences, ThreadWriter, Writer
 from ._control import PartedRegistry
 from ._fleet import (
-    Answers,
     Borrowing,
     Claims,
     Dispatch,
@@ -27,11 +26,12 @@ from ._fleet import (
     QueuedConsequences,
     QueueNode,
     Rejoining,
+    RequestAnswers,
     Requests,
     Sharded,
     SharedConsequences,
+    StoreWays,
     Units,
-    Ways,
     fetched_if_unheeded,
     leave_to_owners,
 )
@@ -41,7 +41,7 @@ from ._memory import Membership, Memory, Nobody, NoFleet, Others, Polling
 from ._restore import Crashes, Reconciler, RowParts, RowReader
 from ._watchdog import AskWhatRuns, Records, Watchdog
 from .queues import Queue
-from .stores import Executions, Retention, Shares, Sharing, Store, StoredRequest, StoredTick, View, capabilities
+from .stores import Executions, OwnedShards, Retention, Sharing, Store, StoredRequest, StoredTick, View, capabilities
 
 EPOCH_BITS: Final = 32
 """Bits of a fence below its epoch."""
@@ -133,7 +133,7 @@ def with_store(options: StoreOptions, core: Core, registry: PartedRegistry, task
     ownership, sharing = core.jobs.ownership, capabilities(store).sharing
     if isinstance(ownership, Claims) and options.queue is not None:
         return queued(base, ownership, options.queue)
-    if isinstance(ownership, Shares) and sharing is not None:
+    if isinstance(ownership, OwnedShards) and sharing is not None:
         return sharded(base, ownership, sharing)
     return alone(base)
 
@@ -146,7 +146,7 @@ def alone(base: _Base) -> Remembering:
     return base.remembering(commits, polling, NoFleet(store, polling.hint), watchdog, NoUnits())
 
 
-def sharded(base: _Base, shares: Shares, sharing: Sharing) -> Remembering:
+def sharded(base: _Base, shares: OwnedShards, sharing: Sharing) -> Remembering:
     watchdog = base.watchdog(lambda: sharing.running(shares.all()))
     requests = Requests(base.core, base.rows.reconciler, watchdog.audit_job)
     fleet = _Fleet(base, sharing, requests)
@@ -191,7 +191,7 @@ class _Fleet:
         self._sharing = sharing
         self._requests = requests
         self._lease_guard = LeaseGuard(boottime)
-        self._ways = Ways(self._lease_guard)
+        self._ways = StoreWays(self._lease_guard)
         self.consequences = SharedConsequences(self._lease_guard, self._ways, requests)
 
     def others(self, leave: Callable[[list[StoredRequest]], object]) -> OtherNodes:
@@ -202,7 +202,7 @@ class _Fleet:
             base.line(is_immediate=base.store.is_immediate),
             base.core.journal,
             requests=self._requests,
-            answers=Answers(self._sharing, base.writer, base.core),
+            answers=RequestAnswers(self._sharing, base.writer, base.core),
             leave=leave,
         )
 

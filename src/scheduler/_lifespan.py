@@ -24,7 +24,7 @@ from ._watchdog import Watchdog
 
 logger = getLogger(__name__)
 
-SHORT: Final = 0.1
+BEFORE_HANDOFF_S: Final = 0.1
 """Seconds from a stop to the handoff of idle jobs to other nodes."""
 
 LOOK_EVERY: Final = 10.0
@@ -172,9 +172,9 @@ class Lifespan:
         """Return the ids of jobs whose runs were cut off."""
         self._core.runs.stop(only_waiting=True)
         grace = self._grace
-        if self._memory is not None and self._core.jobs.ownership.is_shared and grace > SHORT:
-            await self._idle(SHORT)
-            grace -= SHORT
+        if self._memory is not None and self._core.jobs.ownership.is_shared and grace > BEFORE_HANDOFF_S:
+            await self._idle(BEFORE_HANDOFF_S)
+            grace -= BEFORE_HANDOFF_S
             if self._core.runs.active:
                 self._memory.membership.give_away()
         await self._idle(grace)

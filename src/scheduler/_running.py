@@ -28,7 +28,7 @@ class SchedulerState(enum.Enum):
     STOPPED = LifecycleState.STOPPED.value
 
 
-class Running(Resident):
+class RunsOnce(Resident):
     """Runs a scheduler: once, in the process that made it."""
 
     _clock: Clock

@@ -37,7 +37,7 @@ from ._jobs import (
 from ._lifespan import Lifespan
 from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
-from ._running import Running
+from ._running import RunsOnce
 from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
 from ._words import refuse_options
 from .queues import Queue
@@ -50,7 +50,7 @@ E = TypeVar("E", bound=Event)
 E2 = TypeVar("E2", bound=Event)
 
 
-class Scheduler(Running):
+class Scheduler(RunsOnce):
     """Runs jobs on their schedules, under limits, until you stop it. A scheduler runs once.
 
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.

@@ -7,18 +7,14 @@ from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._forks import LeftBehind, Resident
 from ._gil import check_build
-from ._habits import UNKNOWN
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
-from ._limit import Lender, LimitStatistics
-from ._needs import Needs, needs_of
+from ._limits import Lender, LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 from ._rests import Rests
 from ._wake import Pulse
-from ._work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async
-from ._worker import Worker
-from ._workers import Workers
+from ._workers import HELD, UNKNOWN, Bundle, Detached, Held, Host, Runner, Work, Worker, Workers, is_async
 
 check_build()
 

@@ -17,11 +17,8 @@ from attrs import frozen
 from ._clock import Clock, SystemClock
 from ._forks import Resident
 from ._lifecycle import Lifecycle
-from ._limit import Lender, LimitStatistics
-from ._limits import Limits
-from ._needs import Needs, needs_of
-from ._work import Bundle, Work
-from ._workers import Workers
+from ._limits import Lender, Limits, LimitStatistics, Needs, needs_of
+from ._workers import Bundle, Work, Workers
 
 logger = getLogger(__name__)
 

@@ -22,7 +22,7 @@ from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
 from ._pool import TaskPool
 from ._wake import Wake
-from ._work import is_async
+from ._workers import is_async
 
 logger = getLogger(__name__)
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from ._errors import LifecycleError
-from ._needs import Needs
+from ._limits import Needs
 from ._pool import TaskPool
 
 LONG_AGO: Final = 0.0

@@ -27,8 +27,8 @@ from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, Push, without_collections
 from .heartbeat import Heart
 from .reload import Reload, Source, told_of
-from .roster import Ways
-from .show import Display, View
+from .roster import CheckDeps
+from .show import Display, Screen
 from .signals import GRACE, attended
 from .targets import TargetStatus
 from .text import Redactor
@@ -39,7 +39,7 @@ SETTLED: Final = 0.2
 
 
 @frozen(kw_only=True)
-class Plan:
+class RunPlan:
     """How long to run: each check `once`, or `seconds`; None: until told to stop."""
 
     once: bool = False
@@ -49,7 +49,7 @@ class Plan:
 async def run(
     config: Config,
     display: Display,
-    plan: Plan,
+    plan: RunPlan,
     clock: Clock,
     *,
     resolver: Resolver | None = None,
@@ -66,7 +66,7 @@ async def run(
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)
-    ways = Ways(
+    ways = CheckDeps(
         Resolver(config.hosts, reach=config.reach) if resolver is None else resolver, clock, redactor, Holdups(clock)
     )
     with without_collections():
@@ -81,7 +81,7 @@ async def run(
 
 
 class _Agent:
-    def __init__(self, config: Config, parts: Parts, plan: Plan, source: Source | None) -> None:
+    def __init__(self, config: Config, parts: Parts, plan: RunPlan, source: Source | None) -> None:
         self._config = config
         self._parts = parts
         self._plan = plan
@@ -168,7 +168,7 @@ class _Agent:
     def _begin(self) -> None:
         config, parts, targets, say = self._config, self._parts, self._targets, self._monitor.notice
         store = str(config.store) if parts.has_past else None
-        view = View(targets=targets.roster.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
+        view = Screen(targets=targets.roster.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
         self._monitor.begin(view)
         for warning in config.all_warnings:
             say(warning)

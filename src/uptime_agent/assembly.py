@@ -13,14 +13,14 @@ from scheduler import JobFinished, RunEnded, RunMissed, Scheduler, Store, StoreD
 from .checks import Resolver, StepsRun, TargetCheck
 from .config import Config, Network, spoken_for
 from .heartbeat import OURS, Heart, StoreOutage, Vitals, heart_of
-from .notify import TASK as NOTIFY, Delivery, Means, Outbox
+from .notify import TASK as NOTIFY, ChannelDeps, MessageDelivery, Outbox
 from .probing import Probing
-from .push import LIMIT as HANDED, MOST as MOST_HANDED, Signals
+from .push import LIMIT as HANDED, MAX_AT_ONCE as MOST_HANDED, Signals
 from .quorum import Poll, duties_of, poll_of
 from .relations import LIMIT as GROUPS, Above, Answers, Elsewhere, Groups, Here, Parents, SharedGroups, elsewhere_of
-from .roster import Roster, Ways, check_of, is_new, is_ours
+from .roster import CheckDeps, Roster, check_of, is_new, is_ours
 from .show import Display, Monitor
-from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, Probe, Recall, Recheck
+from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, OnlineTarget, Recall, Recheck
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
@@ -30,7 +30,7 @@ EACH_CHANNEL: Final = "channel:*"
 """One message at a time."""
 
 
-class Room:
+class TaskRoom:
     """Sizes the scheduler's tasks at a time."""
 
     def __init__(self, scheduler: Scheduler, config: Config) -> None:
@@ -75,9 +75,9 @@ class Targets:
 class Parts:
     """All parts of an agent. `to_channels`: the reach of targets does not bind channels."""
 
-    ways: Ways
+    ways: CheckDeps
     scheduler: Scheduler
-    room: Room
+    room: TaskRoom
     has_past: bool
     poll: Poll | None
     targets: Targets
@@ -85,7 +85,7 @@ class Parts:
     answers: Answers | None
     to_channels: Resolver
     outbox: Outbox
-    delivery: Delivery
+    delivery: MessageDelivery
     outage: StoreOutage
     heart: Heart | None
     signals: Signals
@@ -93,11 +93,11 @@ class Parts:
     monitor: Monitor
 
 
-def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) -> Parts:
+def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: bool) -> Parts:
     """Make idle parts. Raises InvalidJob, StoreError."""
     store = config.store.make()
     scheduler = _scheduler(config, ways, store)
-    room = Room(scheduler, config)
+    room = TaskRoom(scheduler, config)
     clock, clean = ways.clock, ways.redactor.clean
     monitor = Monitor(display, scheduler.stop, clean)
     poll = None if is_once else poll_of(store, clock)
@@ -139,7 +139,7 @@ def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) ->
         answers=None if elsewhere is None else Answers(elsewhere, targets.here.is_here, recheck, clock),
         to_channels=to_channels,
         outbox=outbox,
-        delivery=Delivery(outbox, config.channels, Means(to_channels, clock), clean),
+        delivery=MessageDelivery(outbox, config.channels, ChannelDeps(to_channels, clock), clean),
         outage=StoreOutage(targets.board.tell, clock, is_shared=config.store.fleet is not None),
         heart=heart_of(
             None if is_once else config.heartbeat,
@@ -160,7 +160,7 @@ def assembled(config: Config, display: Display, ways: Ways, *, is_once: bool) ->
 
 def targets_of(
     scheduler: Scheduler,
-    ways: Ways,
+    ways: CheckDeps,
     network: Network,
     *,
     is_once: bool = False,
@@ -181,7 +181,7 @@ def targets_of(
     )
     parents = Parents(board.targets, groups, here.known)
     above = Above(board.targets, parents, here, recall, elsewhere)
-    probes = [Probe(each.name, check_of(each, ways)) for each in network.probes]
+    probes = [OnlineTarget(each.name, check_of(each, ways)) for each in network.probes]
     maintenance = Maintenance()
     task = CheckTask(
         checks,
@@ -249,7 +249,7 @@ def _connect(parts: Parts) -> None:
     scheduler.listen(parts.signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
 
 
-def _scheduler(config: Config, ways: Ways, store: Store | None) -> Scheduler:
+def _scheduler(config: Config, ways: CheckDeps, store: Store | None) -> Scheduler:
     return Scheduler(
         places(config),
         {**config.limits.named, EACH_CHANNEL: 1, GROUPS: 1, HANDED: MOST_HANDED},

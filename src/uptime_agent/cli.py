@@ -17,7 +17,7 @@ import click
 from .commands.fleet import audit, doctor, explain, fleet, metrics, tables
 from .commands.worker import worker
 from .migration import WithJobs
-from .options import Duration, Place, Zone, now_here
+from .options import Duration, HistoryPlace, Zone, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _run_options(command: Command) -> Command:
         click.option("--once", is_flag=True, help="Check everything once. Exit code 1 if a target is not up."),
         click.option("--plain", is_flag=True, help="Print lines, not a table, even in a terminal."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line."),
-        click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}"),
+        click.option("--store", type=HistoryPlace(), metavar="URL", help=f"Where to remember: {STORE}"),
     ):
         command = option(command)
     return command
@@ -125,7 +125,7 @@ def watch(verbosity: int, /, urls: tuple[str, ...], every: float, timeout: float
 
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}")
+@click.option("--store", type=HistoryPlace(), metavar="URL", help=f"Where to remember: {STORE}")
 def check(file: Path, store: StorePlace | None) -> None:
     """Say what FILE would run and when, and whether the checks fit the limits. Starts and makes nothing.
 
@@ -151,7 +151,7 @@ def check(file: Path, store: StorePlace | None) -> None:
 @cli.command()
 @click.argument("target", required=False)
 @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="The agent's configuration.")
-@click.option("--store", type=Place(), metavar="URL", help=f"Where it remembers: {STORE}")
+@click.option("--store", type=HistoryPlace(), metavar="URL", help=f"Where it remembers: {STORE}")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many to show at most.")
 @click.option("--uptime", is_flag=True, help="Show how much of the last hour, day, week and month TARGET was up.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
@@ -328,7 +328,7 @@ def _run(
     from scheduler import InvalidJob, StoreError, StoreTakenOver
     from timerqueue import SystemClock
 
-    from .app import Plan, run
+    from .app import RunPlan, run
     from .config import MetricsPlace, StorePlace
     from .logs import log_to_stderr
     from .notify import PREFIX
@@ -355,7 +355,7 @@ def _run(
     follows = None if source is None else Source(source[0], lambda: with_options(source[1]()))
     display = display_on(sys.stdout, clock.wall, plain=plain, as_json=as_json)
     try:
-        plan = Plan(once=once, seconds=seconds)
+        plan = RunPlan(once=once, seconds=seconds)
         code = anyio.run(partial(run, config, display, plan, clock, source=follows, redactor=redactor))
     except InvalidJob as exc:
         end(str(exc), BAD_USAGE)

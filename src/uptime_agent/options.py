@@ -36,7 +36,7 @@ class Duration(click.ParamType[float]):
             self.fail(str(exc), param, ctx)
 
 
-class Place(click.ParamType["StorePlace"]):
+class HistoryPlace(click.ParamType["StorePlace"]):
     """A store. Files are relative to the working directory."""
 
     name = "store"

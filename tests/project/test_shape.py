@@ -19,7 +19,7 @@ LONGEST_FILE = 400
 RUFF = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]
 REFUSED = frozenset(RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
 BACKENDS = frozenset({"asyncio", "trio"})
-ALLOWED = {"timerqueue/_clock.py": REFUSED, "timerqueue/_tasks.py": BACKENDS, "timerqueue/_wake.py": BACKENDS}
+ALLOWED = {"timerqueue/_clock.py": REFUSED, "timerqueue/_workers/tasks.py": BACKENDS, "timerqueue/_wake.py": BACKENDS}
 
 
 def relative(file):

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from kit import examples
 from schedule import ScheduleError, parse, text_of
-from schedule._instant import FIRST_INSTANT, LAST_INSTANT
+from schedule._common.instant import FIRST_INSTANT, LAST_INSTANT
 
 INSTANTS = (
     FIRST_INSTANT,

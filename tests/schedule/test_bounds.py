@@ -18,7 +18,7 @@ from schedule import (
     parse,
     text_of,
 )
-from schedule._instant import FIRST_INSTANT, LAST_INSTANT, LONGEST_DURATION
+from schedule._common.instant import FIRST_INSTANT, LAST_INSTANT, LONGEST_DURATION
 
 US = timedelta(microseconds=1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,10 +7,10 @@ import pytest
 
 from kit import nothing
 from schedule import After, Calendar, Every, ScheduleError
-from schedule._instant import LAST_INSTANT, LONGEST_DURATION
+from schedule._common.instant import LAST_INSTANT, LONGEST_DURATION
 from scheduler import InvalidJob, Outcome, Retry, RunEnded, Scheduler, current_run
 from scheduler._plan.timeline import LAST_US
-from scheduler._values.backoff import LONGEST
+from scheduler._values.backoff import MAX_DELAY_S
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
@@ -163,7 +163,7 @@ async def test_a_retry_that_grows_without_a_cap_is_bounded(scheduler, clock, ret
         assert len(ended) == job.statistics().runs == job.statistics().failures == 180
         assert all(event.outcome is Outcome.FAILED for event in ended)
         delays = [event.retry_at - event.ended for event in ended if event.retry_at is not None]
-        assert {delay.total_seconds() <= LONGEST for delay in delays} == {True}
+        assert {delay.total_seconds() <= MAX_DELAY_S for delay in delays} == {True}
         assert job.next_start is not None
 
 
@@ -177,7 +177,7 @@ def test_no_delay_is_longer_than_a_century(failures, jitter):
             Retry.linear(base, jitter=jitter),
             Retry.timescaledb(base),
         ):
-            assert all(0 <= retry.delay(failures, random, 1e12) <= 2 * LONGEST for random in (0.0, 0.5, 0.999))
+            assert all(0 <= retry.delay(failures, random, 1e12) <= 2 * MAX_DELAY_S for random in (0.0, 0.5, 0.999))
 
 
 async def test_a_start_at_the_end_of_the_calendar_is_one_like_any_other(scheduler, clock):

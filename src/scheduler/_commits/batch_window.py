@@ -11,17 +11,17 @@ from typing import Final
 
 from attrs import define
 
-SOON: Final = 0.003
+SHORTEST_S: Final = 0.003
 """Seconds between batches while starts are few: twice the mean lateness of a start."""
 
-LATEST: Final = 0.04
+LONGEST_S: Final = 0.04
 """Seconds, while starts are many."""
 
-FEW: Final = 1_200.0
-MANY: Final = 1_500.0
-"""Starts in a second. Between FEW and MANY the time between batches grows."""
+FEW_PER_S: Final = 1_200.0
+MANY_PER_S: Final = 1_500.0
+"""Starts in a second. Between FEW_PER_S and MANY_PER_S the time between batches grows."""
 
-LOOK: Final = 0.002
+LOOK_S: Final = 0.002
 """Seconds."""
 
 FULL: Final = 100
@@ -34,8 +34,8 @@ WINDOW: Final = 1.0
 
 
 def between_batches(starts_per_s: float) -> float:
-    share = min(1.0, max(0.0, (starts_per_s - FEW) / (MANY - FEW)))
-    return SOON + share * (LATEST - SOON)
+    share = min(1.0, max(0.0, (starts_per_s - FEW_PER_S) / (MANY_PER_S - FEW_PER_S)))
+    return SHORTEST_S + share * (LONGEST_S - SHORTEST_S)
 
 
 @define
@@ -47,7 +47,7 @@ class BatchWindow:
     _seen: int = 0
 
     def first_look(self) -> float:
-        return self._closed_at + SOON
+        return self._closed_at + SHORTEST_S
 
     def next_look(self, starts: int, now: float) -> float | None:
         """Return when to look again. None: close it."""
@@ -55,7 +55,7 @@ class BatchWindow:
         if now >= latest or 0 < starts <= self._seen:  # no start waits for ends alone
             return None
         self._seen = starts
-        return min(now + LOOK, latest)
+        return min(now + LOOK_S, latest)
 
     def closed(self, starts: int, now: float) -> None:
         self._starts = self._starts * exp((self._closed_at - now) / WINDOW) + starts

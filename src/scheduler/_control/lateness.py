@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from .._jobs import Attempt
+from .._jobs import JobAttempt
 from .._values import Histogram, LatenessStatistics
 
 
 class Lateness:
     """`uncounted`: returns present runs that are not counted yet."""
 
-    def __init__(self, uncounted: Callable[[], Iterable[Attempt]]) -> None:
+    def __init__(self, uncounted: Callable[[], Iterable[JobAttempt]]) -> None:
         self.by_kind: dict[str, Histogram] = {}
         self._uncounted = uncounted
         self._runs_so_far = 0

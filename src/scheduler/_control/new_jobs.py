@@ -48,7 +48,7 @@ def listed(jobs: Iterable[SomeJob]) -> list[SomeJob]:
     return list(jobs)
 
 
-class Reader:
+class NewJobReader:
     def __init__(self, tags: Iterable[str]) -> None:
         self._tags = tags_of(tags) if tags else NO_TAGS
         self._schedules: dict[str, Schedule] = {}

@@ -32,7 +32,7 @@ from .registry import Registry
 
 logger = getLogger(__name__)
 
-LATER: Final = 1.0
+PARTS_LAG_S: Final = 1.0
 """Seconds. The node that changed a whole has changed its parts meanwhile."""
 
 Part = OneOf | OfAgent
@@ -274,7 +274,7 @@ class PartedRegistry(Registry):
 
     def _later(self, func: Callable[..., object], *args: object) -> None:
         with suppress(LifecycleError):  # the queue has stopped
-            self._queue.push(self._core.monotonic() + LATER, func, *args)
+            self._queue.push(self._core.monotonic() + PARTS_LAG_S, func, *args)
 
     def _follow(self, id: str, is_paused_anew: bool) -> None:  # noqa: FBT001 - a call that is kept
         """A part's own pause stays unless the whole's changes."""

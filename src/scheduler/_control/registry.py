@@ -31,7 +31,7 @@ from .._values import Histogram, JobAdded, Policy, SchedulerError
 from ..stores import Act, StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
-from .new_jobs import Drafts, Reader, SomeJob, listed, refuse, refuse_without_id, row_of_new, twice
+from .new_jobs import Drafts, NewJobReader, SomeJob, listed, refuse, refuse_without_id, row_of_new, twice
 from .unchanged import Unchanged
 from .verbs import Verbs
 
@@ -181,7 +181,7 @@ class Registry(Verbs):
         tags: Iterable[str],
         unchanged: Unchanged,
     ) -> Drafts:
-        reader = Reader(tags)
+        reader = NewJobReader(tags)
         histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
         drafts, last = Drafts(), None
         by_id, dues, ids = drafts.by_id, drafts.dues, drafts.ids

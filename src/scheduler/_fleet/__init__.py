@@ -3,9 +3,9 @@
 A Sharded node owns shards; a Queued node takes jobs out of a queue. The package knows no Memory.
 """
 
-from .answers import Answers
+from .answers import RequestAnswers
 from .consequences import QueuedConsequences, SharedConsequences
-from .lease import LeaseGuard, Ways
+from .lease import LeaseGuard, StoreWays
 from .lending import Borrowing, Fleet, NoUnits, Rate, Units, fleet, rate, resize, sizes_of
 from .node import NodeParts
 from .other_nodes import OtherNodes, fetched_if_unheeded, leave_to_owners
@@ -16,7 +16,6 @@ from .requests import Requests
 from .sharded import Sharded
 
 __all__ = [
-    "Answers",
     "Borrowing",
     "Claims",
     "Dispatch",
@@ -33,11 +32,12 @@ __all__ = [
     "QueuedConsequences",
     "Rate",
     "Rejoining",
+    "RequestAnswers",
     "Requests",
     "Sharded",
     "SharedConsequences",
+    "StoreWays",
     "Units",
-    "Ways",
     "fetched_if_unheeded",
     "fleet",
     "leave_to_owners",

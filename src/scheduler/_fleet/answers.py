@@ -19,7 +19,7 @@ from ..stores import RUNNING, Answer, Sharing, StoredTick
 logger = getLogger(__name__)
 
 
-class Answers:
+class RequestAnswers:
     def __init__(self, sharing: Sharing, writer: Writer, core: Core) -> None:
         self._sharing = sharing
         self._writer = writer

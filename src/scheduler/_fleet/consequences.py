@@ -6,7 +6,7 @@ from attrs import frozen
 
 from .._commits import Consequences
 from ..stores import Batch, Receipt, StoredJob, StoreError
-from .lease import LeaseGuard, Ways
+from .lease import LeaseGuard, StoreWays
 from .queue import Dispatch
 from .requests import Requests
 
@@ -14,7 +14,7 @@ from .requests import Requests
 @frozen(eq=False)
 class SharedConsequences:
     lease_guard: LeaseGuard
-    ways: Ways
+    ways: StoreWays
     requests: Requests
 
     def tried(self, error: Exception | None) -> None:

@@ -21,7 +21,7 @@ from .._loop import Core
 from .._plan import instant_at
 from .._values import AgentJoined, AgentLost
 from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, StoreUnavailable, View
-from .lease import Lease, LeaseGuard, Ways
+from .lease import Lease, LeaseGuard, StoreWays
 from .rejoining import RETRY, Owned, Rejoining
 from .shards import WHOSE_JOBS_RUN, Unplaced
 
@@ -48,7 +48,7 @@ class NodeParts:
     commits: Commits
     rejoining: Rejoining
     lease_guard: LeaseGuard
-    ways: Ways
+    ways: StoreWays
     on_news: Callable[[], object]
 
 

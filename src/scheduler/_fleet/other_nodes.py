@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from .._commits import Writer
 from .._journal import Journal, LocalWrites
 from ..stores import Changes, Sharing, StoredRequest
-from .answers import Answers
+from .answers import RequestAnswers
 from .requests import Requests
 
 
@@ -24,7 +24,7 @@ class OtherNodes:
         journal: Journal,
         *,
         requests: Requests,
-        answers: Answers,
+        answers: RequestAnswers,
         leave: Callable[[list[StoredRequest]], object],
     ) -> None:
         self.asker = asker

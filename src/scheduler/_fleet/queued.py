@@ -24,7 +24,7 @@ FORGETS: Final = 300.0
 """Seconds between looks for shards that no job asks for."""
 
 
-class Beside(Protocol):
+class QueueMembership(Protocol):
     is_patient: bool
     reads_beside: bool
 
@@ -46,7 +46,7 @@ class Beside(Protocol):
 
 
 class Queued:
-    def __init__(self, beside: Beside, dispatch: Dispatch, audit: QueueAudit) -> None:
+    def __init__(self, beside: QueueMembership, dispatch: Dispatch, audit: QueueAudit) -> None:
         self.is_patient = beside.is_patient
         self.reads_beside = beside.reads_beside
         self.beside = beside

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from .._restore import RowParts, Rows
 from .._values import DispatchStatistics
-from ..stores import Rightful, Shares, StoredTick, View
+from ..stores import Assignment, OwnedShards, StoredTick, View
 from .all_rows import AllRows
 from .node import Node, NodeParts
 from .shards import Handoff, Moves, Takeover
@@ -23,7 +23,7 @@ class Sharded:
     reads_beside = True
     leaves_ticks = True
 
-    def __init__(self, parts: NodeParts, shares: Shares, rows: RowParts) -> None:
+    def __init__(self, parts: NodeParts, shares: OwnedShards, rows: RowParts) -> None:
         self.node = Node(parts, self)
         self._sharing = parts.sharing
         self._shares = shares
@@ -81,7 +81,7 @@ class Sharded:
         """Do nothing: jobs come with their shards."""
 
     async def follow(self, view: View, group: TaskGroup) -> float | None:
-        takeover, handoff, owners = self._takeover, self._handoff, Rightful(view)
+        takeover, handoff, owners = self._takeover, self._handoff, Assignment(view)
         await takeover.close_left(view)
         handoff.seen(self.node.turn)
         to_come = takeover.wanted(view.ours().difference(handoff.given))

@@ -6,9 +6,9 @@ Knows no queue, run or store.
 from .asked import AskedRun, answer_together
 from .call import NotLaunched, awaited, call_of, check_args, on_the_loop
 from .current import RUN, CurrentRun, current_run
-from .definition import Call, Definition, Unfit
+from .definition import Call, Definition, UnfitRow
 from .handle import Job as Handle, JobChanges, SomeSchedule
-from .job import Attempt, Job
+from .job import Job, JobAttempt
 from .job_list import JobList, shard_of_job
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
 from .next_attempt import NextAttempt, Owed
@@ -53,12 +53,12 @@ __all__ = [
     "RUN",
     "Alone",
     "AskedRun",
-    "Attempt",
     "Call",
     "CurrentRun",
     "Definition",
     "Handle",
     "Job",
+    "JobAttempt",
     "JobChanges",
     "JobList",
     "NextAttempt",
@@ -68,7 +68,7 @@ __all__ = [
     "Policies",
     "SomeSchedule",
     "Tasks",
-    "Unfit",
+    "UnfitRow",
     "answer_together",
     "args_of",
     "awaited",

@@ -7,9 +7,9 @@ from typing import Final
 from attrs import field, frozen
 
 from .._plan import instant_of, some_instant_of
-from .job import Attempt, Job
+from .job import Job, JobAttempt
 
-RUN: Final[ContextVar[Attempt]] = ContextVar("scheduler_run")
+RUN: Final[ContextVar[JobAttempt]] = ContextVar("scheduler_run")
 
 
 @frozen

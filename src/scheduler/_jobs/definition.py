@@ -28,7 +28,7 @@ class Definition:
 
 
 @frozen
-class Unfit:
+class UnfitRow:
     """A row that keeps its job from running. `is_readable`: only its task is missing."""
 
     row: StoredJob

@@ -18,19 +18,19 @@ from .._values import (
     Histogram,
     JobState,
     JobStatistics,
+    LifeStep,
     MissedReason,
     Pause,
     Policy,
+    RunTally,
     Sparse,
-    Step,
     Success,
-    Tally,
     at_rest,
     counted,
 )
 from ..stores import StoredState, StoredTick
 from .asked import AskedRun
-from .definition import Call, Definition, Lasting, Unfit
+from .definition import Call, Definition, Lasting, UnfitRow
 from .handle import Job as Handle, JobChanges, SomeSchedule
 from .next_attempt import NextAttempt, Owed
 
@@ -113,7 +113,7 @@ class Job(Alarm, Handle):
     again: Sparse[NextAttempt | None] = Sparse(None)  # the retry of a failed tick
     stood: Sparse[StoredState | None] = Sparse(None)
     threads: Sparse[list[Lasting] | None] = Sparse(None)
-    unfit: Sparse[Unfit | None] = Sparse(None)
+    unfit: Sparse[UnfitRow | None] = Sparse(None)
 
     def __init__(  # noqa: PLR0917 - keywords would cost a fifth of adding a job
         self,
@@ -154,10 +154,10 @@ class Job(Alarm, Handle):
         """The next regular start, on the planner's base."""
         self.dated_us: int | None = None
         """A start by hand, or the first: no regular start comes before it."""
-        self.runs: tuple[Attempt, ...] = ()
+        self.runs: tuple[JobAttempt, ...] = ()
         self.sparse: dict[str, Any] | None = None
         self.is_removed = False
-        self.tally: Tally | Success | None = None
+        self.tally: RunTally | Success | None = None
         """A first success stands here itself: many jobs run once."""
 
     def __dir__(self) -> Iterable[str]:
@@ -252,16 +252,16 @@ class Job(Alarm, Handle):
 
     def leave(self) -> None:
         if not self.runs and self.state is not GONE:
-            self.state = TRANSITIONS[Step.LEAVE][self.state]
+            self.state = TRANSITIONS[LifeStep.LEAVE][self.state]
 
-    def counts(self) -> Tally:
+    def counts(self) -> RunTally:
         tally = self.tally
-        if type(tally) is not Tally:
+        if type(tally) is not RunTally:
             self.tally = tally = counted(tally)
         return tally
 
 
-class Attempt(Work):
+class JobAttempt(Work):
     """One try at a tick. `scheduler._runs` has the kinds that run it.
 
     `due_us`: UTC microseconds, as users see it. `started`: monotonic seconds; None until it has room.

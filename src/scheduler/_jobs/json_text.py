@@ -13,10 +13,10 @@ from .._values import InvalidJob
 LARGEST: Final = 1024 * 1024
 """Characters in a stored row."""
 
-MOST: Final = 100_000
+MAX_VALUES: Final = 100_000
 """Values in one column."""
 
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """Levels of lists and mappings."""
 
 _SHORT: Final = 1_000
@@ -61,8 +61,8 @@ def check_json(value: Any, place: str) -> None:
         kind = type(value)
         is_nested = kind in _NESTED
         count += len(value) if is_nested else 0
-        if depth > DEEPEST or count > MOST:
-            msg = f"{where} holds too much: at most {DEEPEST} levels and {MOST} values"
+        if depth > MAX_DEPTH or count > MAX_VALUES:
+            msg = f"{where} holds too much: at most {MAX_DEPTH} levels and {MAX_VALUES} values"
             raise InvalidJob(msg)
         if not is_nested:
             _check_single(value, where)
@@ -92,7 +92,7 @@ def read_json(text: str) -> Any:
         value = _load(text)
     except (ValueError, RecursionError) as exc:
         too_deep = isinstance(exc, RecursionError)  # from Python 3.14 on, `check_json` sees most of these texts first
-        reason = f"value holds too much: at most {DEEPEST} levels and {MOST} values" if too_deep else str(exc)
+        reason = f"value holds too much: at most {MAX_DEPTH} levels and {MAX_VALUES} values" if too_deep else str(exc)
         msg = f"it is not JSON as it should be: {reason}"
         raise InvalidJob(msg) from None
     if not text.isascii() or "\\u" in text or _is_large(text):
@@ -101,7 +101,7 @@ def read_json(text: str) -> Any:
 
 
 def _is_large(text: str) -> bool:
-    return len(text) > DEEPEST and (text.count("[") + text.count("{") > DEEPEST or text.count(",") >= MOST)
+    return len(text) > MAX_DEPTH and (text.count("[") + text.count("{") > MAX_DEPTH or text.count(",") >= MAX_VALUES)
 
 
 def check_text(value: str, place: object) -> None:
@@ -130,7 +130,7 @@ def _is_fine(value: Any) -> bool:
 
 
 def _is_flat(value: Any) -> bool:
-    return type(value) in _LISTS and len(value) <= DEEPEST and all(map(_is_fine, value))
+    return type(value) in _LISTS and len(value) <= MAX_DEPTH and all(map(_is_fine, value))
 
 
 def _check_single(value: Any, place: _Place) -> None:

@@ -18,7 +18,7 @@ from timerqueue import needs_of
 
 from .._placement import EVERY_AGENT, is_label, is_part, labels_of
 from .._plan import aware
-from .._values import LONGEST, OPTIONS, Delivery, InvalidJob, Overlap, Policy, Retry
+from .._values import MAX_DELAY_S, OPTIONS, Delivery, InvalidJob, Overlap, Policy, Retry
 from .json_text import LARGEST, check_text
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ def some_seconds_of(name: str, value: Any) -> float | None:
 
 def delay_of(name: str, value: Any) -> float:
     """A hundred years at most, so that its end is a valid instant."""
-    return min(seconds_of(name, value), LONGEST)
+    return min(seconds_of(name, value), MAX_DELAY_S)
 
 
 def poll_of(name: str, value: Any) -> float:

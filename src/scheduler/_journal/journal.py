@@ -14,7 +14,7 @@ from itertools import chain
 
 from attrs import evolve
 
-from .._jobs import AskedRun, Attempt, Job
+from .._jobs import AskedRun, Job, JobAttempt
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
@@ -247,7 +247,7 @@ class Journal:
         self.pending.touch_with_tick(job)
         self._on_change()
 
-    def mark(self, run: Attempt) -> None:
+    def mark(self, run: JobAttempt) -> None:
         """The run counts from now on, and until its end as a crash."""
         run.wait_for_mark(self._next_fence())
         run.job.counts().runs += 1
@@ -255,7 +255,7 @@ class Journal:
         self.pending.last_missed.pop(run.job, None)
         self._touch_with_tick(run.job)
 
-    def withdraw(self, run: Attempt) -> bool:
+    def withdraw(self, run: JobAttempt) -> bool:
         """False: the mark has been sent."""
         if run.is_sent:
             return False
@@ -263,7 +263,7 @@ class Journal:
         run.job.counts().runs -= 1
         return True
 
-    def unmark(self, run: Attempt, reason: MissedReason) -> None:
+    def unmark(self, run: JobAttempt, reason: MissedReason) -> None:
         self._touch_with_tick(run.job)
         if self.withdraw(run):
             if run.attempt == 1:
@@ -273,11 +273,11 @@ class Journal:
         if reason is not MissedReason.REPEATED:
             self.pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
-    def stands_as_request(self, run: Attempt) -> bool:
+    def stands_as_request(self, run: JobAttempt) -> bool:
         """Return whether another node's request still stands for the run."""
         return not run.is_sent and run.due_us in requested(run.job)
 
-    def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
+    def postpone(self, run: JobAttempt, reason: MissedReason) -> StoredTick:
         """Note that the run will not begin, and is owed."""
         if not run.is_held:
             return self.owe(run.job, run.due_us, reason)
@@ -347,7 +347,7 @@ class Journal:
         self.sealed[:1] = parts
         return True
 
-    def marked(self) -> list[Attempt]:
+    def marked(self) -> list[JobAttempt]:
         return [*self.pending.marks, *(run for sealed in self.unsettled for run in sealed.runs)]
 
     def rename(self, tick: StoredTick) -> None:

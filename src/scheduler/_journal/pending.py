@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import Factory, define
 
-from .._jobs import Attempt, Job
+from .._jobs import Job, JobAttempt
 from .._plan import Timeline
 from .._values import MissedReason, Outcome
 from ..stores import (
@@ -46,7 +46,7 @@ class Pending:
     dirty: dict[Job, None] = Factory(dict)
     with_tick: dict[Job, None] = Factory(dict)
     """Jobs whose states go with a tick of this batch."""
-    marks: dict[Attempt, None] = Factory(dict)
+    marks: dict[JobAttempt, None] = Factory(dict)
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
     last_missed: dict[Job, int] = Factory(dict)
@@ -201,7 +201,7 @@ def _is_ours(job: Job) -> bool:
     return not job.is_removed and (job.sparse is None or not job.is_elsewhere)
 
 
-def _done_by(run: Attempt) -> Iterator[RequestDone]:
+def _done_by(run: JobAttempt) -> Iterator[RequestDone]:
     for asked in run.job.asked:
         if asked.number is not None and asked.due_us == run.due_us:
             yield RequestDone(asked.number, run.job.id, run.due_us)
@@ -219,7 +219,7 @@ def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
 
 
 def ended_tick(  # noqa: PLR0917 - made for each stored run
-    run: Attempt,
+    run: JobAttempt,
     outcome: Outcome,
     ended: float,
     error: str | None,
@@ -245,14 +245,14 @@ def ended_tick(  # noqa: PLR0917 - made for each stored run
     )
 
 
-def unmarked_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
+def unmarked_tick(run: JobAttempt, reason: MissedReason, now_us: int) -> StoredTick:
     """The run never began, but its mark may be durable."""
     if run.attempt == 1:
         return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
     return dropped_tick(run, reason, now_us)
 
 
-def dropped_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
+def dropped_tick(run: JobAttempt, reason: MissedReason, now_us: int) -> StoredTick:
     return dropped_attempt(run.job.id, run.due_us, run.attempt, run.fence_number, reason, now_us)
 
 

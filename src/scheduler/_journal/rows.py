@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .._jobs import Job, copied
 from .._plan import Grid, Timeline, instant_of, us_of
-from .._values import Outcome, Pause, Tally
+from .._values import Outcome, Pause, RunTally
 from ..stores import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
 
@@ -114,10 +114,10 @@ _NOTHING_WRONG: Final = (0, 0, 0, 0, 0, 0)
 _NOTHING_COUNTED: Final = StoredState("")[StoredState._fields.index("runs") : -2]
 
 
-def tally_of(state: StoredState) -> Tally | None:
+def tally_of(state: StoredState) -> RunTally | None:
     if not state.runs and not state.missed:
         return None
-    tally = Tally()
+    tally = RunTally()
     if not state.missed_is_exact:
         tally.missed_is_exact = False
     tally.successes = state.successes

@@ -33,9 +33,9 @@ from ..stores import LONGEST_RESULT, RUNNING, StoredJob, StoredPause, StoredStat
 
 EARLIEST_US: Final = -62_135_510_400_000_000
 LATEST_US: Final = 253_402_214_399_999_999
-MOST: Final = 2**62
-MOST_ATTEMPTS: Final = 2**31
-MOST_SECONDS: Final = 1e18
+MAX_NUMBER: Final = 2**62
+MAX_ATTEMPTS: Final = 2**31
+MAX_SECONDS: Final = 1e18
 
 _SUCCEEDED: Final = Outcome.SUCCEEDED.value
 _OUTCOMES: Final = frozenset(outcome.value for outcome in Outcome)
@@ -125,10 +125,10 @@ def _is_sound_at_a_glance(row: StoredState) -> bool:
         if us is not None and (type(us) is not int or not EARLIEST_US <= us <= LATEST_US):
             return False
     for count in row[7:15]:
-        if type(count) is not int or not 0 <= count <= MOST:
+        if type(count) is not int or not 0 <= count <= MAX_NUMBER:
             return False
     for seconds in row[15:19]:
-        if type(seconds) is not float or not -MOST_SECONDS <= seconds <= MOST_SECONDS:
+        if type(seconds) is not float or not -MAX_SECONDS <= seconds <= MAX_SECONDS:
             return False
     if row.retry_due_us is not None or row.retry_attempt is not None or row.retry_at_us is not None:
         return False
@@ -147,11 +147,11 @@ def _is_instant(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= MOST
+    return type(value) is int and 0 <= value <= MAX_NUMBER
 
 
 def _is_some(value: Any) -> bool:
-    return type(value) is int and 1 <= value <= MOST
+    return type(value) is int and 1 <= value <= MAX_NUMBER
 
 
 def _is_fence(value: Any) -> bool:
@@ -159,11 +159,11 @@ def _is_fence(value: Any) -> bool:
 
 
 def _is_attempt(value: Any) -> bool:
-    return value is None or (type(value) is int and 0 <= value <= MOST_ATTEMPTS)
+    return value is None or (type(value) is int and 0 <= value <= MAX_ATTEMPTS)
 
 
 def _is_seconds(value: Any) -> bool:
-    return type(value) in {int, float} and -MOST_SECONDS <= value <= MOST_SECONDS  # this refuses NaN, too
+    return type(value) in {int, float} and -MAX_SECONDS <= value <= MAX_SECONDS  # this refuses NaN, too
 
 
 def _is_some_seconds(value: Any) -> bool:

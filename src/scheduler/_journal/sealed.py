@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from attrs import Factory, define
 
-from .._jobs import Attempt
+from .._jobs import JobAttempt
 from ..stores import Batch
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ Flushed = Callable[[Exception | None], object]
 @define
 class Sealed:
     batch: Batch
-    runs: list[Attempt]
+    runs: list[JobAttempt]
     flushed: list[Flushed]
     together: Collection[str] = Factory(tuple)
 

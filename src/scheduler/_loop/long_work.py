@@ -12,13 +12,13 @@ from anyio.lowlevel import checkpoint
 
 from timerqueue import Clock
 
-LONGEST: Final = 0.005
+PIECE_S: Final = 0.005
 """Seconds of a piece."""
 
-MOST: Final = 100
+PIECE_JOBS: Final = 100
 """Jobs of a piece, for a manual clock."""
 
-LONGEST_SLEEP: Final = 4 * LONGEST
+MAX_PAUSE_S: Final = 4 * PIECE_S
 """Seconds. A longer piece was waiting for the processor."""
 
 
@@ -32,10 +32,10 @@ class LongWork:
 
     def is_long(self) -> bool:
         self._count += 1
-        return self._count > MOST or self._clock.monotonic() - self._began >= LONGEST
+        return self._count > PIECE_JOBS or self._clock.monotonic() - self._began >= PIECE_S
 
     def rest(self) -> float:
-        return min(self._clock.monotonic() - self._began, LONGEST_SLEEP)
+        return min(self._clock.monotonic() - self._began, MAX_PAUSE_S)
 
     async def give_way(self, *, hurries: bool = False) -> None:
         """`hurries`: one turn only, because the next job is late already."""

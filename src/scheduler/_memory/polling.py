@@ -42,10 +42,10 @@ logger = getLogger(__name__)
 TOLD: Final = 1.0
 """Seconds: the lease tells of news this often. A shorter interval polls."""
 
-LONG: Final = 300.0
+TOLD_POLL_S: Final = 300.0
 """Seconds between a told node's polls."""
 
-AGAIN: Final = 1.0
+RETRY_S: Final = 1.0
 """Seconds after a failure."""
 
 
@@ -126,7 +126,7 @@ class Polling:
 
     def _is_told(self, now: float) -> bool:
         is_told = self._others.tell_of_news and self._every >= TOLD
-        return is_told and self._commits.trouble is None and now - self._asked_at < LONG
+        return is_told and self._commits.trouble is None and now - self._asked_at < TOLD_POLL_S
 
     def _polled(self, noted: LocalWrites, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False
@@ -191,7 +191,7 @@ class Polling:
         if error is not None:
             self._commits.failed(error)
             with suppress(LifecycleError):
-                self._core.queue.push(self._core.monotonic() + AGAIN, again)
+                self._core.queue.push(self._core.monotonic() + RETRY_S, again)
         elif changes is not None and not self._is_over:
             self._take_up(changes)
             self._have_followed()

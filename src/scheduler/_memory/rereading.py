@@ -23,7 +23,7 @@ from ..stores import Changes, Store, StoredPause
 logger = getLogger(__name__)
 
 
-AGAIN: Final = 1.0
+RETRY_S: Final = 1.0
 """Seconds after a failure."""
 
 
@@ -91,5 +91,5 @@ class Rereading:
         self.end()
         self._failed(error)
         with suppress(LifecycleError):
-            self._core.queue.push(self._core.monotonic() + AGAIN, self.begin)
+            self._core.queue.push(self._core.monotonic() + RETRY_S, self.begin)
         return True

@@ -4,7 +4,7 @@ Pure, except for looks at one clock. Knows no job, queue or store.
 """
 
 from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, retry_by
-from .after_run import Verdict, after_run
+from .after_run import Decision, after_run
 from .first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from .planner import Grid, Once, Planner
 from .skew import ClockVerdict, Skew, skew_of
@@ -16,6 +16,7 @@ __all__ = [
     "PLAIN",
     "ClockVerdict",
     "CrashFloor",
+    "Decision",
     "FirstStart",
     "Grid",
     "Once",
@@ -25,7 +26,6 @@ __all__ = [
     "Skew",
     "Start",
     "Timeline",
-    "Verdict",
     "after_crash",
     "after_downtime",
     "after_run",

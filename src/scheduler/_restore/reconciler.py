@@ -12,7 +12,7 @@ from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
 from .._control import EarlyJob, PartedRegistry, duplicate
-from .._jobs import Job, Tasks, Unfit
+from .._jobs import Job, Tasks, UnfitRow
 from .._journal import Reading, check_interval, known_row, pause_of, read, row_of, state_of, tally_of, unreadable
 from .._loop import Core
 from .._plan import FirstStart, Once, instant_of
@@ -280,7 +280,7 @@ class Reconciler:
         """Keep the job, with its error, until its row is mended. Then it goes on at `state`."""
         assert reading.error is not None
         job.stood = state
-        job.unfit = Unfit(row, reading.is_readable)
+        job.unfit = UnfitRow(row, reading.is_readable)
         if reading.is_readable:
             self._without_task[job] = None
         self._core.starts.parking.park_because(job, reading.error)

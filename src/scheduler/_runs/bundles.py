@@ -20,7 +20,7 @@ from timerqueue import Bundle, Detached, Host, Runner
 
 from .._jobs import RUN, Job, awaited
 from .._values import RUNNING
-from .run import Owner, Run, RunPlace
+from .run import Run, RunOwner, RunPlace
 from .subtask import Subtask
 from .subtask_work import SubtaskWork
 
@@ -36,7 +36,7 @@ for ever.
 _belongs_to: Final = RUN.set
 
 
-class RunsOwner(Owner, Protocol):
+class RunsOwner(RunOwner, Protocol):
     def run_succeeded(self, run: Run, now: float) -> None:
         """Count a plain run, which returned None."""
 

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from timerqueue import LifecycleError, Random, TimerQueue
 
-from .._jobs import Attempt, Job, NextAttempt
+from .._jobs import Job, JobAttempt, NextAttempt
 from .._journal import Journal, ended_tick, result_text, stays_due
-from .._plan import Timeline, Verdict, after_run, instant_at, instant_of
+from .._plan import Decision, Timeline, after_run, instant_at, instant_of
 from .._starts import MissedTicks, Pausing, answer, attempt_ends, dropped, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded, exc_info
 from .marks import Marks
@@ -21,7 +21,7 @@ from .run import MarkedRun, Run
 logger = getLogger(__name__)
 
 
-class Running(Protocol):
+class EndedRunOwner(Protocol):
     queue: TimerQueue
     timeline: Timeline
     missed: MissedTicks
@@ -35,14 +35,14 @@ class Running(Protocol):
     def start_again(self, job: Job, attempt: NextAttempt) -> None: ...
 
 
-def count_begin(run: Attempt) -> None:
+def count_begin(run: JobAttempt) -> None:
     """Count a begun run. A stored job's run was counted when marked."""
     run.is_counted = True
     run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.add(run.lateness)
 
 
-def uncount_begin(run: Attempt) -> None:
+def uncount_begin(run: JobAttempt) -> None:
     run.is_counted = False
     run.job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.take_back(run.lateness)
@@ -60,7 +60,7 @@ def task_of(job: Job) -> str:
 
 
 class Completion:
-    def __init__(self, runs: Running, journal: Journal, random: Random) -> None:
+    def __init__(self, runs: EndedRunOwner, journal: Journal, random: Random) -> None:
         self._runs = runs
         self._queue = runs.queue
         self._timeline = runs.timeline
@@ -115,7 +115,7 @@ class Completion:
     def _is_owed(self, run: Run) -> bool:
         return run.cause is Cause.STOPPED and is_owed_by(run.job)
 
-    def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
+    def _verdict(self, run: Run, outcome: Outcome, now: float) -> Decision:
         job = run.job
         level = INFO if outcome is Outcome.CANCELLED else WARNING
         if logger.isEnabledFor(level):
@@ -133,14 +133,14 @@ class Completion:
         seconds = None if interval is None else interval * 1e-6
         return after_run(outcome, failures, job.policy, next_start_in, self._random(), interval=seconds)
 
-    def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
+    def _follow(self, run: Run, verdict: Decision, now: float) -> float | None:
         """Return the seconds to the retry, or None."""
         job = run.job
         if verdict.disable is not None:
             logger.warning("job %r does not start until it is resumed: %s", job.id, verdict.disable)
             self._pausing.pause(job, verdict.disable)
         if job.is_due_by_hand:
-            verdict = Verdict()  # the start set by hand replaces a retry
+            verdict = Decision()  # the start set by hand replaces a retry
         if job.task is not None and self._is_owed(run):
             return 0.0  # by the scheduler that starts next
         if verdict.retry_in is None or job.is_removed or job.is_paused or (self._runs.is_stopping and job.task is None):

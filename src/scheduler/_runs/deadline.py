@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from timerqueue import Alarm
 
-from .._jobs import Attempt
+from .._jobs import JobAttempt
 from .._values import Cause
 
 
 class Deadline(Alarm):
     __slots__ = ("run", "seconds")
 
-    def __init__(self, run: Attempt, seconds: float) -> None:
+    def __init__(self, run: JobAttempt, seconds: float) -> None:
         super().__init__()
-        self.run: Attempt | None = run
+        self.run: JobAttempt | None = run
         self.seconds = seconds
 
     def let_go(self) -> None:

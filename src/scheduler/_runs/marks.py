@@ -15,7 +15,7 @@ from typing import Final
 
 from timerqueue import LifecycleError, TaskPool, TimerQueue, Work
 
-from .._jobs import Attempt, Job
+from .._jobs import Job, JobAttempt
 from .._journal import Journal, missed_tick
 from .._plan import AT_ONCE, Timeline
 from .._starts import HAS_RECORD, NOT_STORED, rename
@@ -38,23 +38,23 @@ class Marks:
         self._journal = journal
         self._timeline = timeline
         self._queue = queue
-        self._aside: set[Attempt] = set()
-        self._held: list[Attempt] = []
+        self._aside: set[JobAttempt] = set()
+        self._held: list[JobAttempt] = []
         self._is_store_down = False
         self._is_store_slow = False
         self._goes_without: Callable[[str], bool] = _no_task_goes
         self._waits = False
-        self._waiting: deque[tuple[float, Attempt]] = deque()
+        self._waiting: deque[tuple[float, JobAttempt]] = deque()
         """Runs that may go without the store, and how long they wait."""
         self._is_watching = False
         self.without: set[int] = set()
         """Fences of runs begun without a mark, whose records are not durable."""
         self._is_alone: Callable[[], bool] = _is_alone
         self._are_ours: Callable[[], bool] | None = None
-        self._in_doubt: list[Attempt] = []
+        self._in_doubt: list[JobAttempt] = []
         """Marked runs whose jobs may be another node's."""
         self._stays: Callable[[Job], bool] = _none_stays
-        self._staying: list[Attempt] = []
+        self._staying: list[JobAttempt] = []
 
     def rely_on(self, are_ours: Callable[[], bool], is_alone: Callable[[], bool]) -> None:
         """Let runs begin only while `are_ours()`: their jobs are ours.
@@ -72,7 +72,7 @@ class Marks:
         """Let no run go without the store: another node has it."""
         self._goes_without = _no_task_goes
 
-    def is_in_doubt(self, run: Attempt) -> bool:
+    def is_in_doubt(self, run: JobAttempt) -> bool:
         if self._are_ours is None or run.goes_without or self._are_ours():
             return False
         if self._begins_now(run):
@@ -93,7 +93,7 @@ class Marks:
         self._aside.difference_update(back)
         self._submit(back)
 
-    def mark(self, run: Attempt) -> bool:
+    def mark(self, run: JobAttempt) -> bool:
         """Commit the mark of a run with room. False: the run begins without a mark."""
         if self._stays(run.job):
             if not self._staying:
@@ -112,7 +112,7 @@ class Marks:
             self._watch(run)
         return True
 
-    def _watch(self, run: Attempt) -> None:
+    def _watch(self, run: JobAttempt) -> None:
         self._waiting.append((self._queue.clock.monotonic() + PATIENCE, run))
         if not self._is_watching:
             self._look_at(self._waiting[0][0])
@@ -133,13 +133,13 @@ class Marks:
         if waiting:
             self._look_at(max(waiting[0][0], now + PATIENCE / 2))
 
-    def _begins_now(self, run: Attempt) -> bool:
+    def _begins_now(self, run: JobAttempt) -> bool:
         return (self._is_store_down or self._is_store_slow) and self._may_go(run)
 
-    def _may_go(self, run: Attempt) -> bool:
+    def _may_go(self, run: JobAttempt) -> bool:
         return run.job.task is not None and self._goes_without(run.job.task) and self._is_alone()
 
-    def _mark_without(self, run: Attempt) -> None:
+    def _mark_without(self, run: JobAttempt) -> None:
         """Begin without a mark. If its record has no room, it joins an earlier one."""
         last_missed, job = self._journal.pending.last_missed, run.job
         before = last_missed.get(job) if self._is_full else None
@@ -152,14 +152,14 @@ class Marks:
     def _is_full(self) -> bool:
         return len(self._journal.pending.ended) >= MOST_KEPT
 
-    def _go_without(self, run: Attempt) -> None:
+    def _go_without(self, run: JobAttempt) -> None:
         """Begin a run without its mark. If the mark was sent, the end finds it."""
         assert isinstance(run, MarkedRun)
         run.goes_without = True
         self._journal.pending.marks.pop(run, None)
         self.without.add(run.fence_number)
 
-    def keep_end(self, run: Attempt, record: StoredTick) -> None:
+    def keep_end(self, run: JobAttempt, record: StoredTick) -> None:
         if run.goes_without and not run.is_sent and self._is_full:
             self.without.discard(run.fence_number)
             self._journal.missed(run.job, missed_tick(run.job.id, run.due_us, run.due_us, 1, NOT_STORED))
@@ -188,26 +188,26 @@ class Marks:
             return True
         return False
 
-    def committed(self, runs: Iterable[Attempt]) -> None:
+    def committed(self, runs: Iterable[JobAttempt]) -> None:
         runs = [run for run in runs if not run.goes_without]
         for run in runs:
             run.mark_is_durable()
         self._begin(runs)
 
-    def _begin(self, runs: list[Attempt]) -> None:
+    def _begin(self, runs: list[JobAttempt]) -> None:
         self._pool.let_begin(runs)
         back = [run for run in runs if run in self._aside]
         self._aside.difference_update(back)
         self._submit(back)
 
-    def _submit(self, back: list[Attempt]) -> None:
+    def _submit(self, back: list[JobAttempt]) -> None:
         if not back:  # always so once the pool has stopped
             return
         for run in back:
             run.ask_as_job()
         self._pool.submit(*back)
 
-    def refused(self, run: Attempt) -> None:
+    def refused(self, run: JobAttempt) -> None:
         """Drop a run whose tick has a record, or rename its tick.
 
         After the clock was set back the same instants return. Their run gets the first free microsecond after the due
@@ -225,27 +225,27 @@ class Marks:
         logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
         self._drop(run, HAS_RECORD)
 
-    def lost(self, run: Attempt) -> None:
+    def lost(self, run: JobAttempt) -> None:
         """Drop a run whose mark the store can never take."""
         if not (run.is_over or run.goes_without):
             self._drop(run, NOT_STORED)
 
-    def _drop(self, run: Attempt, reason: MissedReason) -> None:
+    def _drop(self, run: JobAttempt, reason: MissedReason) -> None:
         run.mark_is_refused(reason)
 
-    def store_down(self, runs: Iterable[Attempt]) -> None:
+    def store_down(self, runs: Iterable[JobAttempt]) -> None:
         self._is_store_down = True
         self._held.extend(self._let_go(runs))
         self._step_aside()
 
-    def store_is_slow(self, runs: Iterable[Attempt]) -> None:
+    def store_is_slow(self, runs: Iterable[JobAttempt]) -> None:
         self._is_store_slow = True
         self._let_go(runs)
 
     def store_up(self) -> None:
         self._is_store_down = self._is_store_slow = False
 
-    def _let_go(self, runs: Iterable[Attempt]) -> list[Attempt]:
+    def _let_go(self, runs: Iterable[JobAttempt]) -> list[JobAttempt]:
         """Begin runs that may go without the store, also if in doubt. Returns the others."""
         runs = [run for run in runs if not run.goes_without]
         going = [run for run in (*runs, *self._in_doubt) if not run.is_over and self._may_go(run)]
@@ -265,10 +265,10 @@ class Marks:
         if self._is_store_down:
             self.step_aside(held)
 
-    def step_aside(self, runs: Iterable[Attempt]) -> None:
+    def step_aside(self, runs: Iterable[JobAttempt]) -> None:
         self._hand_back(self._let_go(runs))
 
-    def _hand_back(self, runs: Iterable[Attempt]) -> None:
+    def _hand_back(self, runs: Iterable[JobAttempt]) -> None:
         self._aside.update(run for run in self._pool.step_aside(list(runs)) if isinstance(run, MarkedRun))
 
 
@@ -282,7 +282,7 @@ def _none_stays(_job: Job) -> bool:
     return False
 
 
-def _waits_no_more(run: Attempt) -> bool:
+def _waits_no_more(run: JobAttempt) -> bool:
     return run.is_marked or run.goes_without or run.is_over
 
 

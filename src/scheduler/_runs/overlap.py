@@ -13,7 +13,7 @@ from typing import assert_never
 
 from schedule import Missed
 
-from .._jobs import Attempt, Job
+from .._jobs import Job, JobAttempt
 from .._starts import MissedTicks, go_along, no_place, waits_for
 from .._values import Cause, MissedReason, Overlap
 
@@ -65,11 +65,11 @@ def drop_waiting(missed: MissedTicks, job: Job, next_us: int | None = None) -> N
         run.terminate(Cause.REPLACED)
 
 
-def _waiting(job: Job) -> list[Attempt]:
+def _waiting(job: Job) -> list[JobAttempt]:
     return [run for run in job.runs if _is_exchangeable(run)]
 
 
-def _is_exchangeable(run: Attempt) -> bool:
+def _is_exchangeable(run: JobAttempt) -> bool:
     return run.started is None and not run.is_owed and not run.is_sent
 
 
@@ -89,7 +89,7 @@ def _goes_along(job: Job, tick: Tick) -> bool:
     return run is not None and run.due_us != tick[0] and go_along(job, tick[0], run.due_us)
 
 
-def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tick:
+def _shift(waiting: list[JobAttempt], due: float, due_us: int, attempt: int) -> Tick:
     """Return the oldest tick: each waiting run stands for the next one, in its own position."""
     oldest = waiting[0].due_us, waiting[0].attempt
     for run, following in pairwise(waiting):
@@ -98,7 +98,7 @@ def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tic
     return oldest
 
 
-def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
+def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[JobAttempt]) -> None:
     if job.backlog is None:
         job.backlog = deque()
     backlog, gone = job.backlog, []

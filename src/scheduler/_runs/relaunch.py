@@ -13,7 +13,7 @@ from typing import Final
 
 from timerqueue import Alarm, LifecycleError, TimerQueue, Work
 
-from .._jobs import Attempt
+from .._jobs import JobAttempt
 from .._plan import instant_of
 from .._values import Backoff, Listeners, RunNotLaunched
 
@@ -25,7 +25,7 @@ RETRY: Final = Backoff(1.0, 60.0)
 class Relaunch(Alarm):
     __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
 
-    def __init__(self, run: Attempt, work: Work, again: Callable[[Work], None]) -> None:
+    def __init__(self, run: JobAttempt, work: Work, again: Callable[[Work], None]) -> None:
         super().__init__()
         self.run = run
         self.work = work
@@ -52,7 +52,7 @@ class Relaunches:
         self._listeners = listeners
         self.waiting: dict[Work, Relaunch] = {}
 
-    def failed(self, run: Attempt, work: Work, error: BaseException) -> None:
+    def failed(self, run: JobAttempt, work: Work, error: BaseException) -> None:
         """Try the work again later. Logged once."""
         relaunch = self.waiting.get(work)
         if relaunch is None:
@@ -74,7 +74,7 @@ class Relaunches:
         self._queue.disarm(relaunch)
         return True
 
-    def run_ended(self, run: Attempt) -> None:
+    def run_ended(self, run: JobAttempt) -> None:
         for work, relaunch in list(self.waiting.items()):
             if relaunch.run is run:
                 self.withdraw(work)

@@ -6,7 +6,7 @@ from typing import Any, Protocol, assert_never
 
 from timerqueue import HELD, Bundle, Held, Needs, Work
 
-from .._jobs import NO_KWARGS, RUN, Attempt, Job, NotLaunched, copied
+from .._jobs import NO_KWARGS, RUN, Job, JobAttempt, NotLaunched, copied
 from .._values import (
     LONGEST_ERROR,
     RUNNING,
@@ -37,7 +37,7 @@ class RunPlace(Bundle):
         raise NotImplementedError
 
 
-class Owner(Protocol):
+class RunOwner(Protocol):
     max_subtasks: int
     kill_after: float
     is_stopping: bool
@@ -46,7 +46,7 @@ class Owner(Protocol):
     def mark(self, run: MarkedRun, now: float) -> bool:
         """Mark a run with room. True: it begins once the mark is durable. False: at once."""
 
-    def is_in_doubt(self, run: Attempt) -> bool: ...
+    def is_in_doubt(self, run: JobAttempt) -> bool: ...
 
     def run_began(self, run: Run) -> bool: ...
 
@@ -77,7 +77,7 @@ class Owner(Protocol):
     def wall_us(self, monotonic: float) -> int: ...
 
 
-class Run(Attempt):
+class Run(JobAttempt):
     """The entry task of a tick, and the account of all its subtasks.
 
     `due_us`: UTC microseconds as users see them. `started`: monotonic seconds, None until it has room.
@@ -97,7 +97,7 @@ class Run(Attempt):
     _trace_text: Sparse[str | None] = Sparse(None)
 
     def __init__(  # noqa: PLR0917 - keywords would cost as for Job
-        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, bundle: RunPlace | None = None
+        self, owner: RunOwner, job: Job, due: float, due_us: int, attempt: int, bundle: RunPlace | None = None
     ) -> None:
         # Written out, not through super(): this is made for every run.
         policy = job.policy
@@ -309,7 +309,7 @@ class MarkedRun(Run):
 
     __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent")
 
-    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
+    def __init__(self, owner: RunOwner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
         self.fence_number = 0
         self.is_held = self.is_sent = self.is_marked = self.goes_without = False
@@ -352,7 +352,7 @@ class MarkedRun(Run):
         return job.call(job.func, copied(job.args) if job.args else (), copied(job.kwargs) if job.kwargs else NO_KWARGS)
 
 
-def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
+def state_of_runs(runs: tuple[JobAttempt, ...]) -> JobState:
     begun = [run for run in runs if run.started is not None]
     if not begun:
         return JobState.STARTING

@@ -34,11 +34,11 @@ from .._values import (
     STARTING,
     TRANSITIONS,
     Cause,
+    LifeStep,
     Listeners,
     Overlap,
     RunStarted,
-    Step,
-    Tally,
+    RunTally,
 )
 from ..stores import StoredTick
 from .bundles import RunBundle, SubtaskBundle, on_their_own, places_of
@@ -53,9 +53,9 @@ from .services import Services
 from .subtask import Subtask
 
 logger = getLogger(__name__)
-_START = TRANSITIONS[Step.START]
-_BEGIN = TRANSITIONS[Step.BEGIN]
-_END = TRANSITIONS[Step.END]
+_START = TRANSITIONS[LifeStep.START]
+_BEGIN = TRANSITIONS[LifeStep.BEGIN]
+_END = TRANSITIONS[LifeStep.END]
 _SKIP = Missed.SKIP
 
 
@@ -293,7 +293,7 @@ class Runs(Services):
         if tally is None:
             job.tally = started + offset, now + offset, lateness, now - started
         else:
-            own = tally if type(tally) is Tally else job.counts()
+            own = tally if type(tally) is RunTally else job.counts()
             own.succeed(started + offset, now + offset, lateness, now - started)
         try:
             job.lateness.counts[BUCKET_OF[int(lateness * 250_000)]] += 1  # as Histogram.add does

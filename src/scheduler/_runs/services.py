@@ -8,9 +8,9 @@ from logging import getLogger
 
 from timerqueue import LifecycleError, Needs, TaskPool, TimerQueue, Work
 
-from .._jobs import Attempt
+from .._jobs import JobAttempt
 from .._plan import Timeline, instant_of
-from .._values import InvalidJob, JobState, Listeners, RunAbandoned, Step, advance
+from .._values import InvalidJob, JobState, LifeStep, Listeners, RunAbandoned, advance
 from .deadline import Deadline
 
 logger = getLogger(__name__)
@@ -40,11 +40,11 @@ class Services:
         self.queue.disarm(deadline)
         deadline.let_go()
 
-    def run_terminates(self, run: Attempt) -> None:
+    def run_terminates(self, run: JobAttempt) -> None:
         if run.job.state is JobState.RUNNING:
-            run.job.state = advance(run.job.state, Step.TERMINATE)
+            run.job.state = advance(run.job.state, LifeStep.TERMINATE)
 
-    def kill(self, run: Attempt, works: Sequence[Work]) -> None:
+    def kill(self, run: JobAttempt, works: Sequence[Work]) -> None:
         logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
         for work in works:
             self.pool.kill(work)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from .._jobs import Attempt, Job
+from .._jobs import Job, JobAttempt
 from .._values import Cause, MissedReason
 
 FOUND_LATE: Final = MissedReason.LATE
@@ -28,13 +28,13 @@ def no_place(job: Job) -> MissedReason:
     return waits_for(job.runs[0])
 
 
-def waits_for(run: Attempt) -> MissedReason:
+def waits_for(run: JobAttempt) -> MissedReason:
     if run.started is not None or run.is_marked:  # a marked run is about to start
         return MissedReason.OVERLAP
     return MissedReason.STORE if run.is_held else MissedReason.NO_ROOM
 
 
-def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedReason | None:
+def with_room(run: JobAttempt, *, is_stopping: bool, is_too_late: bool) -> MissedReason | None:
     if is_stopping:
         return MissedReason.STOPPED
     if not is_too_late:
@@ -42,7 +42,7 @@ def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedRe
     return MissedReason.STORE if run.is_marked else MissedReason.NO_ROOM
 
 
-def dropped(run: Attempt) -> MissedReason | None:
+def dropped(run: JobAttempt) -> MissedReason | None:
     if run.dropped_for is not None:
         return run.dropped_for
     if run.cause is None or run.cause is Cause.TIMEOUT or run.cause is Cause.LOST:

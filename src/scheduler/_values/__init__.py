@@ -3,7 +3,7 @@
 Pure, for any thread. Only the loop changes a tally.
 """
 
-from .backoff import LONGEST, Backoff
+from .backoff import MAX_DELAY_S, Backoff
 from .errors import (
     AlreadyStopped,
     DuplicateJob,
@@ -51,7 +51,7 @@ from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, scope_of, scope_o
 from .policy import OPTIONS, Delivery, Overlap, Policy
 from .retry import Retry
 from .sparse import Sparse
-from .state import GONE, RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance, at_rest
+from .state import GONE, RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, LifeStep, advance, at_rest
 from .statistics import (
     BUCKET_OF,
     UNITS,
@@ -62,10 +62,10 @@ from .statistics import (
     Histogram,
     JobStatistics,
     LatenessStatistics,
+    RunTally,
     SchedulerStatistics,
     StoreStatistics,
     Success,
-    Tally,
     WatchdogStatistics,
     counted,
 )
@@ -86,9 +86,9 @@ __all__ = [
     "BUCKET_OF",
     "EVERYTHING",
     "GONE",
-    "LONGEST",
     "LONGEST_ERROR",
     "LONGEST_TRACE",
+    "MAX_DELAY_S",
     "NO_REASON",
     "OPTIONS",
     "RUNNING",
@@ -125,6 +125,7 @@ __all__ = [
     "JobState",
     "JobStatistics",
     "LatenessStatistics",
+    "LifeStep",
     "Listener",
     "Listeners",
     "LoopBlocked",
@@ -142,6 +143,7 @@ __all__ = [
     "RunMissed",
     "RunNotLaunched",
     "RunStarted",
+    "RunTally",
     "SchedulerError",
     "SchedulerStarted",
     "SchedulerStatistics",
@@ -152,12 +154,10 @@ __all__ = [
     "SkewEnded",
     "SkewTooLarge",
     "Sparse",
-    "Step",
     "StoreDown",
     "StoreStatistics",
     "StoreUp",
     "Success",
-    "Tally",
     "TooManySubtasks",
     "UnknownTask",
     "WatchdogStatistics",

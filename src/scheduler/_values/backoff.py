@@ -4,7 +4,7 @@ from typing import Final
 
 from attrs import frozen
 
-LONGEST: Final = 100 * 365 * 86_400.0
+MAX_DELAY_S: Final = 100 * 365 * 86_400.0
 """Seconds. A later instant cannot be planned or stored."""
 
 _DOUBLINGS: Final = 64
@@ -16,7 +16,7 @@ class Backoff:
     """Waits of `first` seconds, twice that, four times that ... up to `longest`."""
 
     first: float
-    longest: float = LONGEST
+    longest: float = MAX_DELAY_S
 
     def after(self, failures: int) -> float:
         """Return the seconds after the `failures`-th failure in a row, from 1."""

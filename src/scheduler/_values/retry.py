@@ -11,7 +11,7 @@ from attrs import Attribute, converters, field, frozen
 
 from schedule import ScheduleError, duration, shown
 
-from .backoff import LONGEST, Backoff
+from .backoff import MAX_DELAY_S, Backoff
 from .errors import InvalidJob
 
 
@@ -173,7 +173,7 @@ class Retry:
             seconds = min(seconds, self.cap.total_seconds())
         if self.cap_intervals is not None and interval is not None:
             seconds = min(seconds, self.cap_intervals * interval)
-        return min(seconds, LONGEST) * (1 + self._jitter(random))
+        return min(seconds, MAX_DELAY_S) * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
         """Whether no retry is left after that many failures in a row."""

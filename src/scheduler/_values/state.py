@@ -37,7 +37,7 @@ RUNNING: Final = JobState.RUNNING
 GONE: Final = JobState.GONE
 
 
-class Step(enum.Enum):
+class LifeStep(enum.Enum):
     START = "start"
     BEGIN = "begin"
     TERMINATE = "terminate"
@@ -49,27 +49,27 @@ class Step(enum.Enum):
     __hash__ = object.__hash__
 
 
-TRANSITIONS: Final[Mapping[Step, Mapping[JobState, JobState]]] = MappingProxyType(
+TRANSITIONS: Final[Mapping[LifeStep, Mapping[JobState, JobState]]] = MappingProxyType(
     {
-        Step.START: {
+        LifeStep.START: {
             JobState.SCHEDULED: JobState.STARTING,
             JobState.DISABLED: JobState.STARTING,  # run_now works on a paused job too
         },
-        Step.BEGIN: {JobState.STARTING: JobState.RUNNING},
-        Step.TERMINATE: {JobState.RUNNING: JobState.TERMINATING},
-        Step.END: {
+        LifeStep.BEGIN: {JobState.STARTING: JobState.RUNNING},
+        LifeStep.TERMINATE: {JobState.RUNNING: JobState.TERMINATING},
+        LifeStep.END: {
             JobState.STARTING: JobState.SCHEDULED,  # it was dropped before it began
             JobState.RUNNING: JobState.SCHEDULED,
             JobState.TERMINATING: JobState.SCHEDULED,
         },
-        Step.DISABLE: {JobState.SCHEDULED: JobState.DISABLED},
-        Step.ENABLE: {JobState.DISABLED: JobState.SCHEDULED},
-        Step.LEAVE: {JobState.SCHEDULED: JobState.GONE, JobState.DISABLED: JobState.GONE},
+        LifeStep.DISABLE: {JobState.SCHEDULED: JobState.DISABLED},
+        LifeStep.ENABLE: {JobState.DISABLED: JobState.SCHEDULED},
+        LifeStep.LEAVE: {JobState.SCHEDULED: JobState.GONE, JobState.DISABLED: JobState.GONE},
     }
 )
 
 
-def advance(state: JobState, step: Step) -> JobState:
+def advance(state: JobState, step: LifeStep) -> JobState:
     """Return the state after `step`. Raises ImpossibleTransition if the table has none."""
     try:
         return TRANSITIONS[step][state]
@@ -80,7 +80,7 @@ def advance(state: JobState, step: Step) -> JobState:
 
 def at_rest(state: JobState, *, is_disabled: bool) -> JobState:
     if is_disabled and state is SCHEDULED:
-        return advance(state, Step.DISABLE)
+        return advance(state, LifeStep.DISABLE)
     if not is_disabled and state is JobState.DISABLED:
-        return advance(state, Step.ENABLE)
+        return advance(state, LifeStep.ENABLE)
     return state

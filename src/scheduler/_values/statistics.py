@@ -77,7 +77,7 @@ class LatenessStatistics:
         return 0.0
 
 
-class Tally:
+class RunTally:
     """The running counts of one job. Instants in UTC seconds since 1970."""
 
     __slots__ = (
@@ -130,7 +130,7 @@ class Tally:
     def last_successful_finish(self, finish: float | None) -> None:
         self._earlier_success = finish
 
-    def copy(self) -> Tally:
+    def copy(self) -> RunTally:
         other = copy(self)
         other.sparse = None if self.sparse is None else dict(self.sparse)
         return other
@@ -216,13 +216,13 @@ class Tally:
 
 
 Success = tuple[float, float, float, float]
-"""The arguments of `Tally.succeed`."""
+"""The arguments of `RunTally.succeed`."""
 
 
-def counted(counts: Tally | Success | None) -> Tally:
-    if isinstance(counts, Tally):
+def counted(counts: RunTally | Success | None) -> RunTally:
+    if isinstance(counts, RunTally):
         return counts.copy()
-    tally = Tally()
+    tally = RunTally()
     if counts is not None:
         tally.succeed(*counts)
     return tally

@@ -30,7 +30,7 @@ logger = getLogger(__name__)
 FIRST: Final = 10.0
 """Seconds: older damage must not wait for a whole interval."""
 
-AGAIN: Final = 1.0
+RETRY_S: Final = 1.0
 """Seconds, while another audit goes on."""
 
 CHECK_EVERY: Final = 60.0
@@ -166,7 +166,7 @@ class Watchdog:
     def _audited_twice(self, audit: Audit) -> None:
         if not audit.has_lock and not self._is_over:  # another audit goes on
             with suppress(LifecycleError):
-                self._core.queue.push(self._core.monotonic() + AGAIN, self.audit, self._audited_twice)
+                self._core.queue.push(self._core.monotonic() + RETRY_S, self.audit, self._audited_twice)
                 return
         asked, self._asked = self._asked, []
         found = NOBODY if audit.closed else None

@@ -11,7 +11,7 @@ from timerqueue import Clock, Resident
 from ._beanstalkd.address import address_of
 from ._beanstalkd.commander import Commander
 from ._beanstalkd.reserver import LONGEST_DELAY, Reserver
-from ._beanstalkd.tally import Tally
+from ._beanstalkd.tally import ReservationTally
 from ._beanstalkd.tubes import LONGEST_SUFFIX
 from ._queue import (
     SECOND_US,
@@ -57,7 +57,7 @@ class BeanstalkdQueue(Resident):
         self._ttr = _checked("ttr", ttr, 3, LONGEST_DELAY)
         self._how_many = _checked("reservers", reservers, 0, 100)
         self._window = _checked("window", window, 1, 1_000_000)
-        self._tally = Tally()
+        self._tally = ReservationTally()
         self._refuge = LocalQueue()
         self._reservers: list[Reserver] = []
         self._wheres: frozenset[str] | None = None

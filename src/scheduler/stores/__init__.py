@@ -36,7 +36,7 @@ from ._rows import (
     StoredTick,
     size_of,
 )
-from ._shards import SHARDS, Rightful, Shares, rightful_owners, shard_of, where_of
+from ._shards import SHARDS, Assignment, OwnedShards, rightful_owners, shard_of, where_of
 from ._sharing import (
     FORMAT,
     LEASE,
@@ -97,6 +97,7 @@ __all__ = [
     "AgentRow",
     "Answer",
     "Ask",
+    "Assignment",
     "Audience",
     "Audited",
     "Batch",
@@ -120,14 +121,13 @@ __all__ = [
     "NoTables",
     "NotTaken",
     "Opened",
+    "OwnedShards",
     "Peer",
     "Placed",
     "Planned",
     "Receipt",
     "RequestDone",
     "Retention",
-    "Rightful",
-    "Shares",
     "Sharing",
     "Standby",
     "Standing",

@@ -81,7 +81,7 @@ def _rightful_owner(shard: int, agents: tuple[int, ...]) -> int:
     return max(((_draw(agent, shard), agent) for agent in agents), default=(b"", 0))[1]
 
 
-class Rightful:
+class Assignment:
     """Assigns shards to living nodes whose clocks are right and whose labels fit.
 
     An unsettled node counts only if no settled node fits. The parts of one job go to different nodes. `gone`: nodes to
@@ -127,12 +127,12 @@ def _settled(living: Sequence[Peer]) -> tuple[int, ...]:
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
     """Return new owners of these nodes' and of ownerless shards."""
-    rightful = Rightful(view, gone)
+    rightful = Assignment(view, gone)
     given = {shard: rightful[shard] for shard, owner in view.shards() if not owner or owner in gone}
     return {shard: owner for shard, owner in given.items() if owner}
 
 
-class Shares:
+class OwnedShards:
     """Our shards and the others' owners. Changed on the loop; any thread may ask."""
 
     is_shared = True

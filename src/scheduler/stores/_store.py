@@ -153,7 +153,7 @@ Locked = Callable[[Sequence[Batch]], set[str]]
 
 @frozen(kw_only=True)
 class Capabilities:
-    """The abilities of a store beyond `Store`; None: it lacks this one. Each is its attribute or method of that name."""
+    """The abilities of a store beyond `Store`; None: it lacks one. Each is its attribute or method of that name."""
 
     sharing: Sharing | None = None
     """`PostgresStore(dsn, shared=True)`."""

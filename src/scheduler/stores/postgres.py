@@ -12,15 +12,15 @@ from uuid import UUID
 from timerqueue import Resident
 
 from .._placement import checked_labels
-from ._postgres.beside import Beside
+from ._postgres.beside import LentConnection
 from ._postgres.changes import ChangeLog, Listener
-from ._postgres.commits import CommitSession, Pruning, send, write
+from ._postgres.commits import CommitSession, PruneCandidates, send, write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
     READ_COMMITTED,
     Asked,
-    Connection,
     Cursor,
+    StoreConnection,
     connect,
     connect_first,
     described,
@@ -97,7 +97,7 @@ class PostgresStore(Resident):
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._made = Made()
-        self.beside = Beside(lambda: self.connect(only_reads=True), self._where)
+        self.beside = LentConnection(lambda: self.connect(only_reads=True), self._where)
         self.spare = Spare(self.connect)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
         self._presence = Presence(self._of_sharing)
@@ -109,7 +109,7 @@ class PostgresStore(Resident):
         self.log = ChangeLog(self._statements, None if self._sharing is None else self._sharing.read_requests)
         self._commits = CommitSession(lambda number: self.connect(number=number), self._statements)
         self._listener: Listener | None = None
-        self._pruning = Pruning(self._statements)
+        self._pruning = PruneCandidates(self._statements)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._where})"
@@ -181,13 +181,13 @@ class PostgresStore(Resident):
             self.close()
             raise
         self._opened, self._last_epoch = opened, opened.epoch
-        self._pruning = Pruning(self._statements)
+        self._pruning = PruneCandidates(self._statements)
         others = {} if self._lending is None else {HINT: self._lending.hint}
         is_for_us = None if self._sharing is None else self._sharing.is_for_us
         self._listener = Listener(self.beside, self._schema, hint, others, is_for_us)
         return opened
 
-    def _take(self, connection: Connection, now_us: int) -> Opened:
+    def _take(self, connection: StoreConnection, now_us: int) -> Opened:
         epoch, instance = one_row(connection.execute(self._statements.take_epoch, [self._last_epoch]))
         make_way(connection, self._of_sharing, self._where, shared=self._sharing is not None)
         name = f"process {os.getpid()} on {platform.node()}" if self._name is None else self._name
@@ -322,7 +322,9 @@ class PostgresStore(Resident):
         return str(self._is_open.epoch)
 
     @contextmanager
-    def transaction(self, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None) -> Iterator[Connection]:
+    def transaction(
+        self, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None
+    ) -> Iterator[StoreConnection]:
         """Open a transaction under our fence. `first` finds no row only after a takeover."""
         opened = self._is_open
         with translated(self._where):
@@ -339,20 +341,20 @@ class PostgresStore(Resident):
         with translated(self._where):
             return self._connected().ask_as(self._agent, asked)
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> StoreConnection:
         connection = self._commits.connected()
         if self._sharing is None:
             self._presence.show(connection, self.epoch)
         return connection
 
-    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
+    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[StoreConnection]:
         """Open a writing transaction. Raises StoreTakenOver after a takeover."""
         opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
         # The lock keeps other nodes from taking over, and two commits apart: the server may still be busy with a lost
         # commit. So no write is sent before we have the lock.
         return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
-    def connect(self, *, only_reads: bool = False, number: int = 0) -> Connection:
+    def connect(self, *, only_reads: bool = False, number: int = 0) -> StoreConnection:
         """Connect to the opened store only. `only_reads`: even after a takeover. `number`: of a commit connection."""
         opened = self._is_open  # another thread may close the store while this one connects
         connection = self._made.note(connect(self._dsn))
@@ -376,12 +378,12 @@ class PostgresStore(Resident):
     def _who(self, opened: Opened) -> Asked:
         return self._statements.who, [opened.epoch, opened.incarnation]
 
-    def _judge(self, connection: Connection, who: Cursor, opened: Opened, *, only_reads: bool = False) -> None:
+    def _judge(self, connection: StoreConnection, who: Cursor, opened: Opened, *, only_reads: bool = False) -> None:
         is_shared = self._sharing is not None
         check_ours(connection, who, self._where, opened, is_shared=is_shared, only_reads=only_reads)
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _reading(self) -> Iterator[StoreConnection]:
         if self._opened is not None:
             with self.beside.transaction(is_reader=True) as connection:
                 yield connection

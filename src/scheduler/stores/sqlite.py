@@ -26,7 +26,7 @@ from attrs import evolve
 from ._rows import RUNNING, Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._sqlite import rows
 from ._sqlite.connection import Durability, fetch, primary_code
-from ._sqlite.pruning import REMOVE_TICKS, Tally
+from ._sqlite.pruning import REMOVE_TICKS, RecordTally
 from ._sqlite.session import Session
 from ._store import Opened
 
@@ -79,7 +79,7 @@ class SQLiteStore:
         self._opened: Opened | None = None
         self._data_version: tuple[sqlite3.Connection, int] | None = None
         self._edited: set[tuple[str, str]] = set()
-        self._tally = Tally()
+        self._tally = RecordTally()
 
     def __repr__(self) -> str:
         state = f"epoch {self._opened.epoch}" if self._opened else "closed"
@@ -100,7 +100,7 @@ class SQLiteStore:
         self._session = Session(self.path, self._durability)
         self._opened = self._session.open()
         self._edited.clear()
-        self._tally = Tally()
+        self._tally = RecordTally()
         logger.info("%r is open", self)
         return self._opened
 

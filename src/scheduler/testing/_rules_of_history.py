@@ -7,7 +7,7 @@ import pytest
 from .._values import Outcome
 from ..stores import Batch, Retention, Store, StoredTick
 from ._store_fixtures import StoreFixtures
-from ._store_rows import MANY, due_at, end, history_of, mark, missed, prune_all
+from ._store_rows import ALL_RECORDS, due_at, end, history_of, mark, missed, prune_all
 
 NO_BOUND = Retention(per_job=None, age=None, total_bytes=None)
 
@@ -37,7 +37,7 @@ class RulesOfHistory(StoreFixtures):
         store.commit(Batch(ended=ends("a", *range(150))))
         assert store.history("a", limit=2) == store.history(limit=2) == ends("a", 149, 148)
         assert store.history("a") == store.history() == ends("a", *range(149, 49, -1))
-        assert store.history("a", limit=MANY) == ends("a", *range(149, -1, -1))
+        assert store.history("a", limit=ALL_RECORDS) == ends("a", *range(149, -1, -1))
 
     @pytest.mark.parametrize("job_id", ["a", None])
     def test_those_due_before_an_instant(self, store: Store, job_id: str | None) -> None:
@@ -114,7 +114,7 @@ class RulesOfPruning(StoreFixtures):
         counts = prune_all(store, retention, due_at(0))
         assert sum(counts) == 3 * 10_000 - 10
         assert len(counts) > 1
-        assert store.history("a", limit=MANY) == ends("a", *range(29_999, 29_989, -1))
+        assert store.history("a", limit=ALL_RECORDS) == ends("a", *range(29_999, 29_989, -1))
 
     def test_a_tick_whose_record_was_pruned_may_be_marked_and_may_end(self, store: Store) -> None:
         store.commit(Batch(ended=ends("a", 1, 2)))

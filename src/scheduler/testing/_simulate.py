@@ -24,7 +24,7 @@ from schedule import duration as length_of
 from timerqueue import seeded_random
 from timerqueue.testing import START, ManualClock
 
-from .._jobs import RUN, Attempt, Handle as Job
+from .._jobs import RUN, Handle as Job, JobAttempt
 from .._lifespan import Lifespan
 from .._running import SchedulerState
 from .._scheduler import Scheduler
@@ -124,7 +124,7 @@ class _Clock(ManualClock):
     def __init__(self, start: datetime) -> None:
         super().__init__(start, autojump=True)
         self.is_ending: Callable[[], bool] = lambda: False
-        self._sleepers_of: dict[Attempt, int] = {}
+        self._sleepers_of: dict[JobAttempt, int] = {}
 
     @property
     def sleeping(self) -> int:

@@ -13,7 +13,7 @@ START_US: Final = 1_767_225_600_000_000
 
 SECOND: Final = 1_000_000
 
-MANY: Final = 1_000_000
+ALL_RECORDS: Final = 1_000_000
 
 
 def no_hint() -> None: ...
@@ -56,7 +56,7 @@ def pauses_of(store: Store) -> dict[str, StoredPause]:
 
 def history_of(store: Store) -> list[StoredTick]:
     """Return all records, in the same order for every store."""
-    return sorted(store.history(limit=MANY), key=lambda tick: (tick.due_us, tick.job_id))
+    return sorted(store.history(limit=ALL_RECORDS), key=lambda tick: (tick.due_us, tick.job_id))
 
 
 def everything_in(store: Store) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ _SHORT: Final = 2**16
 
 
 @frozen(kw_only=True)
-class Answer:
+class NtpAnswer:
     """Seconds: `offset` of the server's clock from ours, `delay` of the way there and back."""
 
     leap: int
@@ -61,7 +61,7 @@ def question(sent: int) -> bytes:
     return _PACKET.pack(_ASK, 0, 0, 0, 0, 0, 0, 0, 0, 0, sent)
 
 
-def read(data: bytes, sent: set[int], received: int) -> Answer | None:
+def read(data: bytes, sent: set[int], received: int) -> NtpAnswer | None:
     """Read an answer to one of our questions, or None."""
     if len(data) < _PACKET.size:
         return None
@@ -69,7 +69,7 @@ def read(data: bytes, sent: set[int], received: int) -> Answer | None:
     if head & 0b111 != _SERVER or origin not in sent or not left:
         return None
     there, back = _difference(came, origin), _difference(received, left)
-    return Answer(
+    return NtpAnswer(
         leap=head >> 6,
         stratum=stratum,
         reference=reference.to_bytes(4, "big"),
@@ -120,7 +120,7 @@ class NtpCheck:
         with datagrams(at, self.url.port, Budget(MOST_BYTES)) as server:
             return self._judged(await server.ask(ask, lambda data: read(data, sent, instant(clock.wall()))))
 
-    def _judged(self, answer: Answer) -> Finding:
+    def _judged(self, answer: NtpAnswer) -> Finding:
         status, error = self._verdict(answer)
         detail = {
             "ntp_offset": round(answer.offset, 6),
@@ -132,7 +132,7 @@ class NtpCheck:
         }
         return Finding(status=status, error=error, detail=detail)
 
-    def _verdict(self, answer: Answer) -> tuple[Status, str | None]:
+    def _verdict(self, answer: NtpAnswer) -> tuple[Status, str | None]:
         if not answer.stratum:
             return _refusal(answer.reference.decode("latin-1").rstrip("\0"))
         if answer.leap == _UNSYNCHRONISED or answer.stratum > _HIGHEST_STRATUM:

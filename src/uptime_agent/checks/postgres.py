@@ -14,12 +14,12 @@ from ..text import Url
 from ..toml import Option, one_of
 from .contract import Attempt, CheckFailed, Finding, Kind, Status
 
-LONGEST: Final = 3600.0
+MAX_SECONDS: Final = 3600.0
 """Seconds. No check waits longer."""
 USER: Final = "postgres"
 """By default: this process's user is no role."""
 
-QUERY: Final = Query(b"SELECT 1", LONGEST, width=1, most_rows=1)
+QUERY: Final = Query(b"SELECT 1", MAX_SECONDS, width=1, most_rows=1)
 
 MODES: Final = {each: each for each in ("disable", "prefer", "require", "verify-ca", "verify-full")}
 

@@ -9,7 +9,7 @@ from timerqueue import SystemClock
 from ..checks import Resolver
 from ..config import Config
 from ..logs import log_to_stderr
-from ..notify import Means, Undelivered, sent_test
+from ..notify import ChannelDeps, Undelivered, sent_test
 from ..text import Redactor
 from ..toml import suggestion
 
@@ -22,7 +22,7 @@ def tried(config: Config, channel: str, verbosity: int) -> tuple[str, int]:
     redactor = Redactor(config.secrets)
     log_to_stderr(verbosity, redactor)
     about = f"channel {channel} ({way.channel.kind} to {way.channel.place})"
-    means = Means(Resolver(config.hosts), SystemClock())
+    means = ChannelDeps(Resolver(config.hosts), SystemClock())
     try:
         remark = anyio.run(sent_test, channel, way, means, redactor.clean)
     except Undelivered as exc:

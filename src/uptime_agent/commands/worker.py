@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..options import Duration, Place, Tasks, tasks_or_end
+from ..options import Duration, HistoryPlace, Tasks, tasks_or_end
 from ..output import BAD_USAGE, end, refuse
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("tasks", metavar="MODULE:NAME")
-@click.option("--store", type=Place(), required=True, metavar="URL", help='Where the jobs are: "postgresql://...".')
+@click.option(
+    "--store", type=HistoryPlace(), required=True, metavar="URL", help='Where the jobs are: "postgresql://...".'
+)
 @click.option("--queue", required=True, metavar="ADDRESS", help='The beanstalkd: "host:port" or "unix:/path".')
 @click.option("--tube", default="timerqueue", show_default=True, help="Its tube, if several fleets share it.")
 @click.option("--limit", type=click.IntRange(1), default=500, show_default=True, help="How many runs at a time.")

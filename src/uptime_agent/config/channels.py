@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from ..notify import CHANNELS, ChannelKind, Digest, Rate, Rules, Surroundings, Way
+from ..notify import CHANNELS, ChannelKind, ChannelRoute, Digest, MessageRate, Rules, Surroundings
 from ..toml import Problem, Section, Unfit, one_of, seconds, text, whole
 
 TIMEOUT: Final = 10.0
@@ -18,11 +18,11 @@ _RATE: Final = re.compile(r"([1-9][0-9]{0,5}) ?/ ?(.+)")
 _OF_ALL: Final = ("name", "kind", "timeout", "rate")
 
 
-def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, Way]:
+def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, ChannelRoute]:
     """Read channels. Without `needs_secrets`, unusable channels are left out."""
     tables = top.take("channel", _tables, [], "ways to tell people of incidents. See [Get told](get-told.md)")
     lines: dict[str, int] = {}
-    found: dict[str, Way] = {}
+    found: dict[str, ChannelRoute] = {}
     for index, table in enumerate(tables):
         name = table.get("name")
         title = f"[[channel]] '{name}'" if _is_name(name) else f"[[channel]] number {index + 1}"
@@ -67,7 +67,7 @@ def read_rules(section: Section) -> Rules:
     return rules
 
 
-def _channel(section: Section, around: Surroundings) -> Way | None:
+def _channel(section: Section, around: Surroundings) -> ChannelRoute | None:
     before = len(section.problems)
     section.require("name", _name, "by which `notify` and `timerqueue notify test` call it, and receivers know it")
     kind = section.require("kind", one_of(CHANNELS), "how people are told")
@@ -82,7 +82,7 @@ def _channel(section: Section, around: Surroundings) -> Way | None:
     if len(section.problems) > before:
         return None
     try:
-        return Way(channel=kind.make(**options), timeout=timeout, rate=rate)
+        return ChannelRoute(channel=kind.make(**options), timeout=timeout, rate=rate)
     except ValueError as exc:
         section.complain(str(exc))
         return None
@@ -122,11 +122,11 @@ def _name(value: Any) -> str:
     return text(value)
 
 
-def _rate(value: Any) -> Rate:
+def _rate(value: Any) -> MessageRate:
     found = _RATE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise Unfit('a number of messages and a time, as in "20/1m"', value)
-    return Rate(int(found[1]), seconds(found[2]))
+    return MessageRate(int(found[1]), seconds(found[2]))
 
 
 def _digest(value: Any) -> Digest | None:
@@ -139,6 +139,6 @@ def _digest(value: Any) -> Digest | None:
             raise Unfit('{ above = 10, within = "30s" }, or false', value)
 
 
-def shown(channels: Mapping[str, Way]) -> list[str]:
+def shown(channels: Mapping[str, ChannelRoute]) -> list[str]:
     """Channels in words, without secrets."""
     return [f"channel {name}: {way.channel.kind} to {way.channel.place}" for name, way in channels.items()]

@@ -14,10 +14,10 @@ from scheduler import Retention
 
 from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
 from ..heartbeat import Heartbeat, read_heartbeat
-from ..notify import Rules, Surroundings, Way
+from ..notify import ChannelRoute, Rules, Surroundings
 from ..quorum import check_shared, read_fleet
 from ..relations import GroupPlan
-from ..targets import Planned
+from ..targets import PlannedMaintenance
 from ..text import is_address
 from ..toml import (
     ConfigError,
@@ -36,7 +36,7 @@ from ..toml import (
 )
 from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
-from .limits import Limits, read_limits, read_retention
+from .limits import CheckLimits, read_limits, read_retention
 from .network import Network, Push, read_hosts, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
 from .relations import check_parents, read_groups, read_maintenance, warnings_of_groups
@@ -82,15 +82,15 @@ class Config:
     """A configuration. `warnings` are shown before anything starts."""
 
     targets: tuple[Target, ...]
-    limits: Limits
+    limits: CheckLimits
     hosts: Mapping[str, tuple[str, ...]] = field(factory=dict)
     reach: Reach = ANYWHERE
     network: Network = field(factory=Network)
-    maintenance: tuple[Planned, ...] = ()
+    maintenance: tuple[PlannedMaintenance, ...] = ()
     groups: tuple[GroupPlan, ...] = ()
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
-    channels: Mapping[str, Way] = field(factory=dict)
+    channels: Mapping[str, ChannelRoute] = field(factory=dict)
     postgres: tuple[PostgresTarget, ...] = ()
     metrics: MetricsPlace = field(factory=MetricsPlace)
     probes: tuple[Layer, ...] = ()

@@ -23,19 +23,21 @@ _LARGEST: Final = 10**15
 
 
 @frozen
-class Limits:
+class CheckLimits:
     """Checks at a time: in `total`, and by name of a kind or host."""
 
     total: float
     named: Mapping[str, float]
 
-    def now(self, before: Limits) -> dict[str, float]:
+    def now(self, before: CheckLimits) -> dict[str, float]:
         """The named limits after `before`. A host that lost its own gets that of all hosts."""
         gone = {name: self.named[HOSTS] for name in before.named if name not in self.named and name.startswith(HOST)}
         return {**gone, **self.named}
 
 
-def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
+def read_limits(
+    section: Section, kinds: Iterable[str], environment: Mapping[str, str]
+) -> tuple[CheckLimits, list[str]]:
     """Read limits, with warnings about variables that are not used."""
     sizes: dict[str, float] = {TOTAL: 500.0, **dict.fromkeys(kinds, float(_PER_KIND)), HOSTS: 10.0}
     warnings: list[str] = []
@@ -47,7 +49,7 @@ def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str
     sizes |= _of_hosts(section)
     section.end(also_known=["host:NAME"])
     warnings.extend(_unknown_variables(sizes, environment))
-    return Limits(sizes.pop(TOTAL), sizes), warnings
+    return CheckLimits(sizes.pop(TOTAL), sizes), warnings
 
 
 def _meaning(name: str) -> str:

@@ -15,10 +15,10 @@ from ..text import address_family, is_address, parse_url
 from ..toml import Section, Unfit, boolean, one_form, seconds
 from .target import Target, url_of
 
-EVERY: Final = 2.0
+INTERVAL_S: Final = 2.0
 TIMEOUT: Final = 2.0
-LONGEST: Final = 30.0
-MOST: Final = 16
+MAX_SECONDS: Final = 30.0
+MAX_URLS: Final = 16
 _EXPECTED: Final = 'a list of 1 to 16 URLs such as ["tcp://192.0.2.1:53", "https://example.org/"]'
 
 _PLACE: Final = 'an address of this machine and a port, such as "127.0.0.1:8075" or "[::1]:8075"'
@@ -31,7 +31,7 @@ class Network:
     """One of these probes must answer, or we are offline. `every`: seconds between rounds."""
 
     probes: tuple[Target, ...] = ()
-    every: float = EVERY
+    every: float = INTERVAL_S
 
     @property
     def longest(self) -> float:
@@ -68,7 +68,7 @@ def read_network(section: Section) -> Network:
     every = section.take(
         "every",
         _short,
-        EVERY,
+        INTERVAL_S,
         "how long after one round the next may follow. A failed check waits for an answer that is younger than its "
         "failure",
     )
@@ -79,7 +79,7 @@ def read_network(section: Section) -> Network:
 
 def _urls(value: Any) -> tuple[str, ...]:
     urls = [value] if isinstance(value, str) else value
-    if not isinstance(urls, list) or not 1 <= len(urls) <= MOST:
+    if not isinstance(urls, list) or not 1 <= len(urls) <= MAX_URLS:
         raise Unfit(_EXPECTED, value)
     for each in urls:
         found = url_of(each)
@@ -101,9 +101,9 @@ def _is_address(value: Any) -> bool:
 
 def _short(value: Any) -> float:
     with suppress(Unfit):
-        if (found := seconds(value)) <= LONGEST:
+        if (found := seconds(value)) <= MAX_SECONDS:
             return found
-    raise Unfit(f'a duration up to {LONGEST:g} s, such as "2s"', value)
+    raise Unfit(f'a duration up to {MAX_SECONDS:g} s, such as "2s"', value)
 
 
 def _probe(url: str, timeout: float) -> Target:
@@ -111,7 +111,7 @@ def _probe(url: str, timeout: float) -> Target:
     parsed = parse_url(url, kinds.ports)
     kind = kinds.by_scheme[parsed.scheme]
     check = kind.make(url=parsed)
-    return Target(name=str(parsed), kind=kind.name, check=check, schedule=Every(EVERY), timeout=timeout)
+    return Target(name=str(parsed), kind=kind.name, check=check, schedule=Every(INTERVAL_S), timeout=timeout)
 
 
 def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None, list[str]]:

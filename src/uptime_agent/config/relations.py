@@ -12,7 +12,7 @@ from typing import Any, Final
 from schedule import After, Every, Schedule, ScheduleError, Window, parse
 
 from ..relations import GroupPlan, circle
-from ..targets import Planned
+from ..targets import PlannedMaintenance
 from ..text import starts, wording
 from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, check_channels
@@ -29,7 +29,7 @@ LOOK_AHEAD: Final = 100
 
 def read_maintenance(
     sections: Iterable[Section], targets: Collection[Target], broken: Collection[str] = ()
-) -> tuple[Planned, ...]:
+) -> tuple[PlannedMaintenance, ...]:
     """Read each [[maintenance]]."""
     found = [_read(section, targets, broken) for section in sections]
     return tuple(each for each in found if each is not None)
@@ -51,7 +51,7 @@ def check_parents(
         sections[next(each for each in around if each in ways)].complain(text, "depends_on")
 
 
-def _read(section: Section, targets: Collection[Target], broken: Collection[str]) -> Planned | None:
+def _read(section: Section, targets: Collection[Target], broken: Collection[str]) -> PlannedMaintenance | None:
     name = section.require("name", label, "stands in history")
     opens = section.require(
         "schedule", _starts, "when a window opens, by the calendar: `CRON_TZ=Europe/Berlin 0 2 * * sun`"
@@ -70,7 +70,7 @@ def _read(section: Section, targets: Collection[Target], broken: Collection[str]
     _check_length(section, opens, length)
     of = None if names is None and tags is None else named(section, targets, names or (), tags or (), broken)
     chosen = frozenset(each.name for each in targets) if of is None else of
-    return Planned(name, Window(opens, timedelta(seconds=length), reason=name), chosen)
+    return PlannedMaintenance(name, Window(opens, timedelta(seconds=length), reason=name), chosen)
 
 
 def _check_length(section: Section, opens: Schedule, length: float) -> None:

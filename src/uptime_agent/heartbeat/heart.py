@@ -23,7 +23,7 @@ LOOKS: Final = 5
 LATE: Final = 1.0
 """Seconds. A later event loop is not well."""
 
-MOST: Final = 10.0
+MAX_REQUEST_S: Final = 10.0
 """Seconds of a request."""
 
 
@@ -128,7 +128,7 @@ def heart_of(
     check = TargetCheck(
         check=plan.check,
         needs=(),
-        timeout=min(plan.interval, MOST),
+        timeout=min(plan.interval, MAX_REQUEST_S),
         mode=Mode.ANY,
         family=Family.ANY,
         degraded_above=None,

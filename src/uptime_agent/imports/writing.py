@@ -19,7 +19,7 @@ from .foreign import Draft, Hidden
 ROUNDS: Final = 60
 """Rereadings: no table has more wrong keys."""
 
-MANY: Final = 20
+MIN_CHECKS: Final = 20
 """Checks from which [defaults] is made."""
 
 LISTEN: Final = "127.0.0.1:8075"
@@ -35,7 +35,7 @@ _LISTS: Final = frozenset({"json", "tags"})
 """A refused item drops no other."""
 
 
-class Problem(Protocol):
+class FileProblem(Protocol):
     """A problem of our file."""
 
     @property
@@ -47,10 +47,10 @@ class Problem(Protocol):
         """The problem in words."""
 
 
-class Problems(Protocol):
+class ProblemsOf(Protocol):
     """Finds the problems of a text."""
 
-    def __call__(self, text: str, /) -> Sequence[Problem]:
+    def __call__(self, text: str, /) -> Sequence[FileProblem]:
         """Read it."""
 
 
@@ -63,7 +63,7 @@ class Imported:
     left: tuple[str, ...]
 
 
-def imported(source: str, drafts: Iterable[Draft], left: Iterable[str], problems: Problems) -> Imported:
+def imported(source: str, drafts: Iterable[Draft], left: Iterable[str], problems: ProblemsOf) -> Imported:
     """Write our file."""
     found = list(drafts)
     of_file = list(left)
@@ -96,7 +96,7 @@ def _defaults(kept: Iterable[Draft]) -> Iterator[str]:
     common = [
         key
         for key in _COMMON
-        if len(checks) >= MANY
+        if len(checks) >= MIN_CHECKS
         and len({_value(each.options.get(key, ())) for each in checks}) == 1
         and key in checks[0].options
     ]
@@ -179,7 +179,7 @@ def _reports(draft: Draft) -> bool:
     return str(draft.url).startswith("push:") and draft.options.get("enabled") is not False
 
 
-def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> None:
+def _fit(drafts: Sequence[Draft], problems: ProblemsOf, of_file: list[str]) -> None:
     """First of checks, then of tables about them."""
     checks = [each for each in drafts if each.kind == "check" and not each.is_dropped]
     pending = _amended(checks, problems, of_file)
@@ -195,7 +195,7 @@ def _fit(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> Non
             return
 
 
-def _amended(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) -> list[Draft]:
+def _amended(drafts: Sequence[Draft], problems: ProblemsOf, of_file: list[str]) -> list[Draft]:
     if not drafts:
         return []
     page = _page(drafts)
@@ -210,7 +210,7 @@ def _amended(drafts: Sequence[Draft], problems: Problems, of_file: list[str]) ->
     return list(found.values())
 
 
-def _leave_out(draft: Draft, part: Draft, key: str | None, why: str, problems: Problems) -> None:
+def _leave_out(draft: Draft, part: Draft, key: str | None, why: str, problems: ProblemsOf) -> None:
     if draft.is_dropped:
         return
     if key is None or key in _DECIDE or (key == "name" and part is not draft):

@@ -8,17 +8,17 @@ from __future__ import annotations
 from .connection import Connection
 from .errors import Garbled, NoDriver, ServerError, ServerFull, Unreachable
 from .leaving import gone
-from .pipeline import Answer, Bytes, Query
+from .pipeline import Bytes, Query, QueryAnswer
 from .server import APPLICATION, Server, auth_methods, read_dsn
 
 __all__ = [
     "APPLICATION",
-    "Answer",
     "Bytes",
     "Connection",
     "Garbled",
     "NoDriver",
     "Query",
+    "QueryAnswer",
     "Server",
     "ServerError",
     "ServerFull",

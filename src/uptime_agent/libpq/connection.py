@@ -11,10 +11,10 @@ import anyio
 
 from .errors import Unreachable, refused
 from .leaving import leave
-from .pipeline import Answer, Pipeline, Query, consume, send
+from .pipeline import Pipeline, Query, QueryAnswer, consume, send
 from .server import Server, no_driver
 from .waiting import on_socket_of, polled
-from .wire import Wire
+from .wire import PqWire
 
 CANCEL_WITHIN: Final = 2.0
 """Seconds for a server to end its queries."""
@@ -43,7 +43,7 @@ class Connection:
         self._began = now()
         self._unanswered = 0
         self._pg = PGconn.connect_start(server.conninfo(self.database, address).encode())
-        self._wire = Wire(self._pg)
+        self._wire = PqWire(self._pg)
         self._pipeline = Pipeline(self._pg, self._wire)
 
     async def connect(self) -> None:
@@ -80,7 +80,7 @@ class Connection:
         """Whether another connection should replace it."""
         return self._wire.is_worn
 
-    async def run(self, queries: Sequence[Query]) -> AsyncIterator[Answer]:
+    async def run(self, queries: Sequence[Query]) -> AsyncIterator[QueryAnswer]:
         """Send queries together, and yield answers in order. Raises Unreachable, TimeoutError.
 
         After that, or to skip the rest, call `give_up` and `leave`.
@@ -100,7 +100,7 @@ class Connection:
             raise Unreachable(str(exc)) from None
         self.is_clean = not self.is_worn
 
-    async def fetch(self, query: Query) -> Answer:
+    async def fetch(self, query: Query) -> QueryAnswer:
         """Run one query. Raises Unreachable, TimeoutError, ServerError."""
         async with aclosing(self.run([query])) as found:  # type: ignore[type-var]
             answer = await anext(found)

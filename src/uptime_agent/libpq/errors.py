@@ -10,7 +10,7 @@ from ..text import printable
 FULL: Final = "53300"
 """SQLSTATE too_many_connections."""
 
-LONGEST: Final = 1000
+MAX_CHARACTERS: Final = 1000
 """Characters."""
 
 _SAYS_FULL: Final = re.compile(
@@ -57,7 +57,7 @@ class ServerError(Exception):
 
 def refused(text: str) -> Unreachable:
     """Tell the error from libpq's words."""
-    if _SAYS_FULL.search(text[:LONGEST]):
+    if _SAYS_FULL.search(text[:MAX_CHARACTERS]):
         return ServerFull(f"the server is full (53300): {text}")
     if _ASKS_IN_CLEAR in text:
         return Unreachable(
@@ -69,4 +69,4 @@ def refused(text: str) -> Unreachable:
 
 def one_line(text: str) -> str:
     """A server's words on one line, without control characters."""
-    return printable(" ".join(text[:LONGEST].split()))
+    return printable(" ".join(text[:MAX_CHARACTERS].split()))

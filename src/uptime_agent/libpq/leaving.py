@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from .wire import Wire
+from .wire import PqWire
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
-MOST: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes. A server that sends more does not mean to close."""
 _PIECE: Final = 64 * 1024
 
 
-def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
+def leave(connection: PGconn, wire: PqWire) -> socket.socket | None:
     """Say goodbye and close. Returns the socket to listen to, if any."""
     left = wire.leave() or _leave_alone(connection)
     if left is None:
@@ -51,10 +51,10 @@ def _leave_alone(connection: PGconn) -> socket.socket | None:
 
 
 async def gone(left: socket.socket) -> None:
-    """Return when the server has closed its side, or sent MOST."""
+    """Return when the server has closed its side, or sent MAX_BYTES."""
     read = 0
     with suppress(OSError):
-        while read < MOST:
+        while read < MAX_BYTES:
             await anyio.wait_readable(left)  # first of all: the loop goes on, however fast the server is
             try:
                 found = left.recv(_PIECE)

@@ -15,7 +15,7 @@ import anyio
 from attrs import field, frozen
 
 from .errors import Garbled, ServerError, Unreachable, one_line
-from .wire import Wire
+from .wire import PqWire
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -62,7 +62,7 @@ class Query:
 
 
 @frozen
-class Answer:
+class QueryAnswer:
     """Rows, or an error. `seconds`: on the server; a pipeline's first answer includes the network."""
 
     names: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ def send(connection: PGconn, query: Query) -> None:
 class Pipeline:
     """The answers of a connection."""
 
-    def __init__(self, connection: PGconn, wire: Wire) -> None:
+    def __init__(self, connection: PGconn, wire: PqWire) -> None:
         from psycopg.pq import ConnStatus, ExecStatus  # noqa: PLC0415
 
         self._pg = connection
@@ -93,7 +93,7 @@ class Pipeline:
         self._error: ServerError | None = None
         """The last error, after which the server may close the connection."""
 
-    async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
+    async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[QueryAnswer]:
         """Yield answers in order.
 
         Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if it is late.
@@ -103,7 +103,7 @@ class Pipeline:
             with anyio.fail_after(query.timeout + SLOWEST_NETWORK):
                 names, rows = await self._answer(query)
             ended = now()
-            yield Answer(names, rows, self._error, ended - began)
+            yield QueryAnswer(names, rows, self._error, ended - began)
             began = ended
 
     async def drain(self) -> None:

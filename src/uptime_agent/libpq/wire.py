@@ -37,7 +37,7 @@ WORN: Final = 512 * 1024
 _WRITTEN: Final = 64 * 1024
 
 
-class Wire:
+class PqWire:
     """One connection's wire. `others`: bytes received besides rows."""
 
     def __init__(self, connection: PGconn) -> None:

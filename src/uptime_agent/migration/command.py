@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from ..options import Place, loaded_or_end, now_here, tasks_or_end
+from ..options import HistoryPlace, loaded_or_end, now_here, tasks_or_end
 from ..output import BAD_USAGE, FAILED, end, print_lines, refuse
 
 if TYPE_CHECKING:
     from ..config import StorePlace
     from .judging import Judged
     from .old_job import OldJob
-    from .triggers import Imported
+    from .triggers import ImportedInstants
 
 
 @click.command("apscheduler")
 @click.argument("scheduler", metavar="MODULE:SCHEDULER")
 @click.option(
-    "--store", type=Place(), metavar="URL", help='Where to put them: "sqlite:///jobs.db", "postgresql://...".'
+    "--store", type=HistoryPlace(), metavar="URL", help='Where to put them: "sqlite:///jobs.db", "postgresql://...".'
 )
 @click.option("--dry-run", is_flag=True, help="Say what would become of each job. Nothing is opened or stored.")
 @click.option("--tasks", metavar="MODULE:NAME", help="A dict from names to functions. [default: module.function]")
@@ -63,12 +63,12 @@ def import_jobs(
     print_lines(["", f"Register these tasks in your program: {', '.join(names)}"])
 
 
-def _read(text: str, without: frozenset[str]) -> tuple[list[OldJob], Imported]:
+def _read(text: str, without: frozenset[str]) -> tuple[list[OldJob], ImportedInstants]:
     began = now_here()
     found = loaded_or_end(text, "scheduler", "myapp.jobs:scheduler")
     try:
         from .old_job import Unread, read_jobs
-        from .triggers import Imported
+        from .triggers import ImportedInstants
     except ModuleNotFoundError as exc:
         end(f"no scheduler: APScheduler 3.11 is not installed beside this command: {exc}", BAD_USAGE)
     try:
@@ -77,7 +77,7 @@ def _read(text: str, without: frozenset[str]) -> tuple[list[OldJob], Imported]:
         end(f"no scheduler: {text}: {exc}", BAD_USAGE)
     if unknown := without - {each.id for each in jobs}:
         end(f"--without: there is no job {min(unknown)!r}", BAD_USAGE)
-    return [each for each in jobs if each.id not in without], Imported(began, now_here())
+    return [each for each in jobs if each.id not in without], ImportedInstants(began, now_here())
 
 
 def _stored(place: StorePlace, jobs: Sequence[Judged]) -> dict[str, Any]:

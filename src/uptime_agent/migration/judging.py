@@ -17,7 +17,7 @@ from timerqueue.testing import ManualClock
 from .old_job import OldJob
 from .options import options_of
 from .refusal import NotCarried
-from .triggers import Imported, schedule_of
+from .triggers import ImportedInstants, schedule_of
 
 PAUSED: Final = "it was paused in APScheduler"
 _MOMENT: Final = timedelta(microseconds=1)
@@ -37,7 +37,7 @@ class Judged:
     why: str | None = None
 
 
-async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> list[Judged]:
+async def judged(jobs: Sequence[OldJob], imported: ImportedInstants, tasks: Tasks) -> list[Judged]:
     """Judge jobs at `imported.ended`: equal jobs alike. `tasks`: chosen names of functions."""
     store = MemoryStore()
     scheduler = Scheduler(store=store, clock=ManualClock(imported.ended), audit=None)
@@ -56,7 +56,7 @@ async def judged(jobs: Sequence[OldJob], imported: Imported, tasks: Tasks) -> li
     return [each if each.why else _with_row(each, rows[each.id]) for each in found]
 
 
-def _added(scheduler: Scheduler, job: OldJob, imported: Imported, tasks: Tasks) -> Judged:
+def _added(scheduler: Scheduler, job: OldJob, imported: ImportedInstants, tasks: Tasks) -> Judged:
     if job.why is not None:
         raise NotCarried(job.why)
     schedule = schedule_of(job.trigger, imported, is_kept=job.is_kept)

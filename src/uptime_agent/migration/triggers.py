@@ -24,7 +24,7 @@ _IN_EVERY_MONTH: Final = 28
 
 
 @define
-class Imported:
+class ImportedInstants:
     """The instants before and after the program's import, and `remarks`: small differences.
 
     An interval without a start_date counts from an instant between them.
@@ -39,7 +39,7 @@ class Imported:
         return self.ended.astimezone(tz).date()
 
 
-def schedule_of(trigger: Any, imported: Imported, *, is_kept: bool = False) -> Schedule:
+def schedule_of(trigger: Any, imported: ImportedInstants, *, is_kept: bool = False) -> Schedule:
     """Translate a trigger. `is_kept`: by a job store, so it is older. Raises NotCarried, ScheduleError."""
     match trigger:
         case IntervalTrigger():
@@ -67,7 +67,7 @@ def schedule_of(trigger: Any, imported: Imported, *, is_kept: bool = False) -> S
             raise NotCarried(f"{type(trigger).__name__} is no trigger of APScheduler's: write a Schedule for it")
 
 
-def _interval(trigger: Any, imported: Imported) -> Schedule:
+def _interval(trigger: Any, imported: ImportedInstants) -> Schedule:
     start, interval, jitter = trigger.start_date, trigger.interval, trigger.jitter or 0
     if imported.began <= start - interval <= imported.ended:  # its beginning is not set
         return _ended(Every(interval, jitter=jitter), trigger)
@@ -77,7 +77,7 @@ def _interval(trigger: Any, imported: Imported) -> Schedule:
     return _bounded(schedule, trigger, imported)
 
 
-def _bounded(schedule: Schedule, trigger: Any, imported: Imported) -> Schedule:
+def _bounded(schedule: Schedule, trigger: Any, imported: ImportedInstants) -> Schedule:
     start = trigger.start_date
     if start is not None and start > imported.ended:
         schedule = schedule.between(start)
@@ -89,7 +89,7 @@ def _ended(schedule: Schedule, trigger: Any) -> Schedule:
     return schedule if trigger.end_date is None else schedule.between(None, trigger.end_date + _MOMENT)
 
 
-def _calendar(trigger: Any, imported: Imported, *, is_kept: bool) -> Schedule:
+def _calendar(trigger: Any, imported: ImportedInstants, *, is_kept: bool) -> Schedule:
     zone = _zone(trigger.timezone)
     if trigger.jitter:
         raise NotCarried(f"jitter={trigger.jitter}: Calendar has none; a cron expression with H may do")

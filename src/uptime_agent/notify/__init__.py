@@ -8,36 +8,36 @@ from __future__ import annotations
 from .channels import (
     CHANNELS,
     Channel,
+    ChannelDeps,
     ChannelKind,
-    Means,
     Message,
     MessageKind,
     Notification,
     Surroundings,
     Undelivered,
 )
-from .delivery import Delivery, Way, sent_test
+from .delivery import ChannelRoute, MessageDelivery, sent_test
 from .entries import PREFIX, TASK
 from .outbox import Outbox
-from .pace import Digest, Rate, Rules
+from .pace import Digest, MessageRate, Rules
 
 __all__ = [
     "CHANNELS",
     "PREFIX",
     "TASK",
     "Channel",
+    "ChannelDeps",
     "ChannelKind",
-    "Delivery",
+    "ChannelRoute",
     "Digest",
-    "Means",
     "Message",
+    "MessageDelivery",
     "MessageKind",
+    "MessageRate",
     "Notification",
     "Outbox",
-    "Rate",
     "Rules",
     "Surroundings",
     "Undelivered",
-    "Way",
     "sent_test",
 ]

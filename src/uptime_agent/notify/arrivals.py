@@ -9,7 +9,7 @@ from scheduler import Job, JobNotFound, Scheduler
 
 from .channels import message_of
 from .digests import Digests
-from .entries import PREFIX, TASK, Entries, Entry, job_id
+from .entries import PREFIX, TASK, Entries, OutboxEntry, job_id
 
 
 class Arrivals:
@@ -20,9 +20,9 @@ class Arrivals:
         self._entries = entries
         self._digests = digests
         self._say = say
-        self._sent: list[Entry] = []
+        self._sent: list[OutboxEntry] = []
 
-    def take_up(self) -> list[Entry]:
+    def take_up(self) -> list[OutboxEntry]:
         """Discard other nodes' messages, return our new ones."""
         for entry in self._entries.all():
             if not entry.job.is_ours:
@@ -31,7 +31,7 @@ class Arrivals:
         new = [job for job in jobs if self._entries.of_job(job.id) is None and not self._digests.has(job.id)]
         return [entry for entry in map(self._entry_of, new) if entry is not None]
 
-    def sent(self) -> list[Entry]:
+    def sent(self) -> list[OutboxEntry]:
         """Return messages of digests whose jobs must still end. Once each."""
         sent, self._sent = self._sent, []
         return sent
@@ -54,14 +54,14 @@ class Arrivals:
         job.set_next_start(again)
         return True
 
-    def _entry_of(self, job: Job) -> Entry | None:
+    def _entry_of(self, job: Job) -> OutboxEntry | None:
         try:
             values, *digest = job.args
             message = message_of(values)
         except ValueError as exc:
             self._say(f"{job.id} holds no message and is not sent: {exc}")
             return None
-        entry = Entry(message, job)
+        entry = OutboxEntry(message, job)
         if job_id(message.key) != job.id:
             self._say(f"{job.id} holds another message and is not sent: {message.key}")
         elif digest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .entries import SOON, Entries, Entry, instant_of
+from .entries import FAR, Entries, OutboxEntry, instant_of
 
 
 class Backlog:
@@ -27,10 +27,10 @@ class Backlog:
     def _is_stuck(self, channel: str, now: float) -> bool:
         return any(self._is_lying(entry, now) for entry in self._entries.of_channel(channel))
 
-    def _is_lying(self, entry: Entry, now: float) -> bool:
+    def _is_lying(self, entry: OutboxEntry, now: float) -> bool:
         """Whether a message waits for its channel, not for the rate."""
         if not self._entries.is_ready(entry, now):
             return False
         next_start = entry.job.next_start
-        has_turn = next_start is not None and instant_of(now) < next_start < instant_of(now) + SOON
+        has_turn = next_start is not None and instant_of(now) < next_start < instant_of(now) + FAR
         return not has_turn or entry.message.channel in self._failing

@@ -19,9 +19,9 @@ import anyio
 from attrs import frozen
 
 from ..text import printable
-from .channels import Channel, Means, Message, MessageKind, Notification, Undelivered, message_of
+from .channels import Channel, ChannelDeps, Message, MessageKind, Notification, Undelivered, message_of
 from .outbox import DELIVERED, NEEDLESS, NOT_YET, Outbox
-from .pace import Rate, Turns, together
+from .pace import MessageRate, Turns, together
 
 logger = getLogger(__name__)
 
@@ -29,19 +29,19 @@ LONGEST_REST: Final = 3_600.0
 
 
 @frozen(kw_only=True)
-class Way:
+class ChannelRoute:
     """A channel in use. `timeout`: seconds."""
 
     channel: Channel
     timeout: float = 10.0
-    rate: Rate | None = None
+    rate: MessageRate | None = None
 
 
-class Delivery:
+class MessageDelivery:
     """Delivers messages. `clean` masks secrets in failures."""
 
     def __init__(
-        self, outbox: Outbox, ways: Mapping[str, Way], means: Means, clean: Callable[[str], str] = str
+        self, outbox: Outbox, ways: Mapping[str, ChannelRoute], means: ChannelDeps, clean: Callable[[str], str] = str
     ) -> None:
         self._outbox = outbox
         self._ways = ways
@@ -52,7 +52,7 @@ class Delivery:
         """Turns by message key, in monotonic seconds."""
         self._rest_until: dict[str, float] = {}
 
-    def follow(self, ways: Mapping[str, Way]) -> None:
+    def follow(self, ways: Mapping[str, ChannelRoute]) -> None:
         """Use these channels. Unchanged rates keep their turns."""
         self._turns = {
             name: self._turns[name] if name in self._ways and self._ways[name].rate == way.rate else Turns(way.rate)
@@ -97,7 +97,7 @@ class Delivery:
             expiry = min(expiry, rules.reminders)
         return "expired" if self._means.clock.wall() - message.at > expiry else None
 
-    async def _send(self, message: Message, way: Way) -> dict[str, Any]:
+    async def _send(self, message: Message, way: ChannelRoute) -> dict[str, Any]:
         ready = [] if message.kind is MessageKind.REMINDER else self._outbox.ready(message.channel)
         notification = Notification(together(message, ready, self._outbox.rules.digest))
         remark = await self._sent(notification, way)
@@ -117,7 +117,7 @@ class Delivery:
             self._turn_of[message.key] = turn
         return turn - now
 
-    async def _sent(self, notification: Notification, way: Way) -> str | None:
+    async def _sent(self, notification: Notification, way: ChannelRoute) -> str | None:
         try:
             return await sent(notification, way, self._means, self._clean)
         except Undelivered as exc:
@@ -126,7 +126,9 @@ class Delivery:
             raise
 
 
-async def sent(notification: Notification, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
+async def sent(
+    notification: Notification, way: ChannelRoute, means: ChannelDeps, clean: Callable[[str], str]
+) -> str | None:
     """Send within the timeout; return the remark. Any error becomes Undelivered, without secrets."""
     try:
         with anyio.fail_after(way.timeout):
@@ -140,7 +142,7 @@ async def sent(notification: Notification, way: Way, means: Means, clean: Callab
     raise Undelivered(printable(clean(text)), rest)
 
 
-async def sent_test(name: str, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
+async def sent_test(name: str, way: ChannelRoute, means: ChannelDeps, clean: Callable[[str], str]) -> str | None:
     """Send a test; return the remark. Raises Undelivered."""
     now = means.clock.wall()
     message = Message(

@@ -13,7 +13,7 @@ from attrs import frozen
 from scheduler import Job, JobNotFound
 
 from .channels import Message
-from .entries import Entry, job_id
+from .entries import OutboxEntry, job_id
 
 
 @frozen
@@ -30,7 +30,7 @@ class Digests:
     def __init__(self) -> None:
         self._sent: dict[str, _Sent] = {}
 
-    def put(self, entry: Entry, digest: str) -> None:
+    def put(self, entry: OutboxEntry, digest: str) -> None:
         """Note a message sent in a digest."""
         self._sent[entry.job.id] = _Sent(entry.job, digest, entry.message)
 

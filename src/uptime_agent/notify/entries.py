@@ -19,12 +19,12 @@ PREFIX: Final = "notify:"
 NEVER: Final = timedelta(days=36_500)
 """The outbox starts the job instead."""
 
-SOON: Final = timedelta(days=3_650)
+FAR: Final = timedelta(days=3_650)
 """A job due later waits for the outbox."""
 
 
 @define(eq=False)
-class Entry:
+class OutboxEntry:
     """An unsettled message and its job."""
 
     message: Message
@@ -40,19 +40,19 @@ class Entries:
     """Unsettled messages, in order of arrival."""
 
     def __init__(self) -> None:
-        self._by_key: dict[str, Entry] = {}
-        self._by_job: dict[str, Entry] = {}
-        self._by_target: dict[str, dict[str, Entry]] = {}
-        self._by_channel: dict[str, dict[str, Entry]] = {}
+        self._by_key: dict[str, OutboxEntry] = {}
+        self._by_job: dict[str, OutboxEntry] = {}
+        self._by_target: dict[str, dict[str, OutboxEntry]] = {}
+        self._by_channel: dict[str, dict[str, OutboxEntry]] = {}
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: OutboxEntry) -> None:
         """Add an entry."""
         message = entry.message
         self._by_key[message.key] = self._by_job[entry.job.id] = entry
         self._by_target.setdefault(message.target, {})[message.key] = entry
         self._by_channel.setdefault(message.channel, {})[message.key] = entry
 
-    def discard(self, entry: Entry) -> None:
+    def discard(self, entry: OutboxEntry) -> None:
         """Remove an entry."""
         message = entry.message
         self._by_key.pop(message.key, None)
@@ -63,40 +63,40 @@ class Entries:
             if not entries:
                 index.pop(name, None)
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> OutboxEntry | None:
         """The entry by its message's key."""
         return self._by_key.get(key)
 
-    def of_job(self, id: str) -> Entry | None:
+    def of_job(self, id: str) -> OutboxEntry | None:
         """The entry by its job's id."""
         return self._by_job.get(id)
 
-    def all(self) -> list[Entry]:
+    def all(self) -> list[OutboxEntry]:
         """All entries."""
         return list(self._by_key.values())
 
-    def of_target(self, target: str) -> list[Entry]:
+    def of_target(self, target: str) -> list[OutboxEntry]:
         """A target's entries."""
         return list(self._by_target.get(target, {}).values())
 
-    def of_channel(self, channel: str) -> list[Entry]:
+    def of_channel(self, channel: str) -> list[OutboxEntry]:
         """A channel's entries."""
         return list(self._by_channel.get(channel, {}).values())
 
-    def open_of(self, target: str) -> list[Entry]:
+    def open_of(self, target: str) -> list[OutboxEntry]:
         """RESOLVED messages of open incidents, one per channel."""
         entries = self.of_target(target)
         return [each for each in entries if each.kind is MessageKind.RESOLVED and each.message.ended is None]
 
-    def trigger_of(self, message: Message) -> Entry | None:
+    def trigger_of(self, message: Message) -> OutboxEntry | None:
         """The incident's TRIGGER on the same channel. None: settled."""
         return self.find(evolve(message, kind=MessageKind.TRIGGER, number=0).key)
 
-    def is_ready(self, entry: Entry, now: float) -> bool:
+    def is_ready(self, entry: OutboxEntry, now: float) -> bool:
         """Whether a message may be sent now."""
         return self.wait(entry, now) == 0
 
-    def wait(self, entry: Entry, now: float) -> float | None:
+    def wait(self, entry: OutboxEntry, now: float) -> float | None:
         """Seconds until a message may be sent. None: another event decides.
 
         RESOLVED waits for TRIGGER. A clock that was set back ends a hold.
@@ -129,7 +129,7 @@ def is_same(one: Message, other: Message) -> bool:
 
 def waits_to_be_told(job: Job, now: float) -> bool:
     """Whether the outbox starts it. `now`: UTC seconds."""
-    return job.next_start is None or job.next_start > instant_of(now) + SOON
+    return job.next_start is None or job.next_start > instant_of(now) + FAR
 
 
 def instant_of(seconds: float) -> datetime:

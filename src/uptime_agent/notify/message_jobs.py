@@ -10,7 +10,7 @@ from schedule import At
 from scheduler import AlreadyStopped, JobNotFound, JobState, Retry, Scheduler
 
 from .channels import Message
-from .entries import NEVER, TASK, Entries, Entry, instant_of, job_id
+from .entries import NEVER, TASK, Entries, OutboxEntry, instant_of, job_id
 
 RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
 PRIORITY: Final = 6
@@ -51,20 +51,20 @@ class MessageJobs:
             on_conflict="keep",
             durable=message.target != self._unstored,
         )
-        self._entries.put(Entry(message, job))
+        self._entries.put(OutboxEntry(message, job))
         if due is not None:
             job.set_next_start(instant_of(due))
 
-    def become(self, entry: Entry, message: Message) -> None:
+    def become(self, entry: OutboxEntry, message: Message) -> None:
         """Change a waiting message and its job."""
         entry.message = message
         entry.job.update(args=(message.values(),))
 
-    def let_go(self, entry: Entry, due: float) -> None:
+    def let_go(self, entry: OutboxEntry, due: float) -> None:
         """Have a message sent at `due`."""
         entry.job.set_next_start(instant_of(due))
 
-    def start_soon(self, entry: Entry) -> None:
+    def start_soon(self, entry: OutboxEntry) -> None:
         """Start a waiting job now."""
         with suppress(JobNotFound):
             if entry.job.state is JobState.SCHEDULED:

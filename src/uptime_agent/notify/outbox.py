@@ -28,13 +28,13 @@ from .arrivals import Arrivals
 from .backlog import Backlog
 from .channels import Message, MessageKind
 from .digests import Digests
-from .entries import NEVER, Entries, Entry, instant_of, is_same, waits_to_be_told
+from .entries import NEVER, Entries, OutboxEntry, instant_of, is_same, waits_to_be_told
 from .message_jobs import MessageJobs
-from .pace import Rules, Window
+from .pace import PaceWindow, Rules
 
 logger = getLogger(__name__)
 
-AGAIN: Final = 1.0
+RETRY_S: Final = 1.0
 """Seconds after a refused start."""
 
 RESTED: Final = timedelta(seconds=60)
@@ -77,7 +77,7 @@ class Outbox:
         self._jobs = MessageJobs(scheduler, self._entries, now, unstored)
         self._digests = Digests()
         self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
-        self._windows = {name: Window(rules.digest) for name in channels}
+        self._windows = {name: PaceWindow(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
         """Errors of channels that refused their last message."""
         self._backlog = Backlog(self._entries, self._failing)
@@ -141,7 +141,7 @@ class Outbox:
         elif event.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
             self._failed(entry.message.channel, event.error or "")
 
-    def _revive(self, entry: Entry) -> None:
+    def _revive(self, entry: OutboxEntry) -> None:
         """Replace a job that ended unsettled.
 
         A clock was set back: its last start never ran, as that instant has a record.
@@ -149,7 +149,7 @@ class Outbox:
         self._entries.discard(entry)
         message = entry.message
         is_due = message.kind is not MessageKind.RESOLVED or message.ended is not None
-        self._jobs.add(message, self._now() + AGAIN if is_due else None)
+        self._jobs.add(message, self._now() + RETRY_S if is_due else None)
 
     def begin(self) -> None:
         """Take up earlier messages, once the store was read; then early news."""
@@ -172,7 +172,7 @@ class Outbox:
 
     def is_coming(self, key: str) -> bool:
         """Whether another node left us a message that is not here yet. Then its job starts again."""
-        return self._arrivals.is_coming(key, instant_of(self._now() + AGAIN))
+        return self._arrivals.is_coming(key, instant_of(self._now() + RETRY_S))
 
     async def has_begun(self) -> None:
         """Wait for `begin`."""
@@ -181,7 +181,7 @@ class Outbox:
     def follow(self, channels: Collection[str], routes: Mapping[str, Collection[str] | None], rules: Rules) -> None:
         """Use these. New channels hear of open incidents at their next checks."""
         windows = self._windows if rules.digest == self.rules.digest else {}
-        self._windows = {name: windows.get(name) or Window(rules.digest) for name in channels}
+        self._windows = {name: windows.get(name) or PaceWindow(rules.digest) for name in channels}
         self._channels, self._routes, self.rules = channels, routes, rules
         self._compared.clear()
         for entry in self._entries.all():
@@ -292,7 +292,7 @@ class Outbox:
             if entry.message.incident == news.incident.id:
                 self._close(entry, news.ended, news.error, is_gone=news.is_gone)
 
-    def _close(self, entry: Entry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
+    def _close(self, entry: OutboxEntry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
         """Tell an incident's end, once its beginning is settled."""
         message, now = entry.message, self._now()
         for other in self._entries.of_target(message.target):
@@ -325,14 +325,14 @@ class Outbox:
         others = self._entries.of_target(message.target)
         return any(each.kind is MessageKind.REMINDER and is_same(each.message, message) for each in others)
 
-    def _start_ready(self, entries: Iterable[Entry]) -> None:
+    def _start_ready(self, entries: Iterable[OutboxEntry]) -> None:
         for entry in entries:
             if self._entries.is_ready(entry, self._now()):
                 self._jobs.start_soon(entry)
 
     # -- what became of them -------------------------------------------------------------------------------------------
 
-    def _settled(self, entry: Entry, how: str) -> None:
+    def _settled(self, entry: OutboxEntry, how: str) -> None:
         self._entries.discard(entry)
         message = entry.message
         match entry.kind:
@@ -375,7 +375,7 @@ class Outbox:
 
     # -- after a restart -----------------------------------------------------------------------------------------------
 
-    def _go_on(self, entry: Entry) -> None:
+    def _go_on(self, entry: OutboxEntry) -> None:
         """Continue under the present configuration."""
         message, job, now = entry.message, entry.job, self._now()
         if job.error is not None and job.error.startswith("quarantined"):

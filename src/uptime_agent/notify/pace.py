@@ -15,7 +15,7 @@ LARGEST_DIGEST: Final = 100
 
 
 @frozen
-class Rate:
+class MessageRate:
     """At most `most` notifications in `seconds`."""
 
     most: int
@@ -46,7 +46,7 @@ class Rules:
 class Turns:
     """A channel's turns, in monotonic seconds. `rate` None: unlimited."""
 
-    rate: Rate | None
+    rate: MessageRate | None
     _taken: deque[float] = field(factory=deque)
 
     def take(self, now: float) -> float:
@@ -61,7 +61,7 @@ class Turns:
 
 
 @define(eq=False)
-class Window:
+class PaceWindow:
     """A channel's recent messages. `digest` None: none is held."""
 
     digest: Digest | None

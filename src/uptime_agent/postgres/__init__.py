@@ -5,7 +5,7 @@ Queries run on the event loop, storage on its own thread. First use imports psyc
 
 from __future__ import annotations
 
-from .changes import Changes, compared
+from .changes import PlanChanges, compared
 from .choices import Choice, Layer, Origin, Plan, origins
 from .contract import Column, StoreUnavailable
 from .doctor import Diagnosis, examine
@@ -30,7 +30,6 @@ from .target import PostgresTarget
 __all__ = [
     "CATALOGUE",
     "IDENTITY",
-    "Changes",
     "Choice",
     "Column",
     "Diagnosis",
@@ -41,6 +40,7 @@ __all__ = [
     "MemoryMetrics",
     "Origin",
     "Plan",
+    "PlanChanges",
     "PostgresTarget",
     "ReadableStore",
     "Retention",

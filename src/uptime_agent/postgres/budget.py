@@ -13,14 +13,14 @@ from attrs import define, field
 
 WINDOW: Final = 60.0
 """Seconds."""
-MOST: Final = 16
+MAX_STRETCH: Final = 16
 """The largest factor of an interval."""
 NEVER: Final = frozenset({"connectivity", "node_role"})
 """Never stretched."""
 
 
 @define(eq=False)
-class Budget:
+class CostBudget:
     """A target's budget, a `share` of one core. Costs and monotonic times in seconds."""
 
     share: float
@@ -58,7 +58,7 @@ class Budget:
         load = self.load
         while load > self.share and left:
             probe = max(left, key=lambda each: (left[each], each))
-            if self.factors.get(probe, 1) >= MOST:
+            if self.factors.get(probe, 1) >= MAX_STRETCH:
                 del left[probe]
                 continue
             self.factors[probe] = self.factors.get(probe, 1) * 2

@@ -8,7 +8,7 @@ from .contract import Probe, Row, Rows
 
 CLOSE: Final = ("activity", "blocking")
 """They run every second in a burst."""
-EVERY: Final = 1.0
+SAMPLE_S: Final = 1.0
 LASTS: Final = 60.0
 BLOCKED: Final = 5.0
 """Seconds of waiting."""

@@ -11,7 +11,7 @@ K = TypeVar("K")
 
 
 @frozen
-class Changes(Generic[K]):
+class PlanChanges(Generic[K]):
     """Changed keys of a plan."""
 
     added: tuple[K, ...] = ()
@@ -22,9 +22,9 @@ class Changes(Generic[K]):
         return bool(self.added or self.changed or self.removed)
 
 
-def compared(before: Mapping[K, object], after: Mapping[K, object]) -> Changes[K]:
+def compared(before: Mapping[K, object], after: Mapping[K, object]) -> PlanChanges[K]:
     """Return the changes; equal values are unchanged."""
-    return Changes(
+    return PlanChanges(
         added=tuple(key for key in after if key not in before),
         changed=tuple(key for key, value in after.items() if key in before and before[key] != value),
         removed=tuple(key for key in before if key not in after),

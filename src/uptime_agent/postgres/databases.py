@@ -11,7 +11,7 @@ import anyio
 from timerqueue import Clock
 
 from .contract import Column, OutcomeKind, Probe, Scope, Type, Variant
-from .reach import Reach, Request, Result
+from .reach import ProbeRequest, Result, ServerReach
 from .target import PostgresTarget
 
 logger = getLogger(__name__)
@@ -39,7 +39,7 @@ LISTING: Final = Probe(
 class Databases:
     """A target's databases. Our own comes first."""
 
-    def __init__(self, target: PostgresTarget, reach: Reach, clock: Clock) -> None:
+    def __init__(self, target: PostgresTarget, reach: ServerReach, clock: Clock) -> None:
         self.known: tuple[str, ...] = ()
         self.left_out = 0
         self._target = target
@@ -67,10 +67,10 @@ class Databases:
         if self._asking is not None:
             return self._asking
         asking = self._asking = anyio.Event()
-        self._reach.ask(Request(LISTING, None, now, now + self._target.wait, self._answered))
+        self._reach.ask(ProbeRequest(LISTING, None, now, now + self._target.wait, self._answered))
         return asking
 
-    def _answered(self, request: Request) -> None:
+    def _answered(self, request: ProbeRequest) -> None:
         result = request.result
         assert result is not None
         is_list = result.kind in {OutcomeKind.STORED, OutcomeKind.PARTIAL}

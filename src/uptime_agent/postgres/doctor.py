@@ -13,7 +13,7 @@ from timerqueue import Clock
 from ..checks import Resolver
 from .contract import Column, Failure, OutcomeKind, Probe, Scope, Type, Variant
 from .databases import Databases
-from .reach import Breaker, Connections, Dialler, Reach, Request, Result
+from .reach import Breaker, Connections, Dialler, ProbeRequest, Result, ServerReach
 from .target import PostgresTarget
 
 LEAVE_WITHIN: Final = 5.0
@@ -36,7 +36,7 @@ async def examine(target: PostgresTarget, probes: Iterable[Probe], resolver: Res
     """Run each probe once, on the server or a database."""
     async with anyio.create_task_group() as group:
         connections = Connections(Dialler(target.server, resolver, clock), target.limit, group.start_soon, clock)
-        reach = Reach(connections, Breaker(), group.start_soon, clock)
+        reach = ServerReach(connections, Breaker(), group.start_soon, clock)
         databases = await Databases(target, reach, clock).all()
         first = None if isinstance(databases, Result) or not databases else databases[0]
         found = [await _diagnosis(target, reach, each, first, clock) for each in probes]
@@ -49,7 +49,7 @@ async def examine(target: PostgresTarget, probes: Iterable[Probe], resolver: Res
 
 
 async def _diagnosis(
-    target: PostgresTarget, reach: Reach, probe: Probe, database: str | None, clock: Clock
+    target: PostgresTarget, reach: ServerReach, probe: Probe, database: str | None, clock: Clock
 ) -> Diagnosis:
     where = database if probe.scope is Scope.DATABASE else None
     result = await _asked(target, reach, probe, where, clock)
@@ -78,7 +78,7 @@ def _lacks(probe: Probe, result: Result) -> str:
     return "; ".join(words)
 
 
-async def _is_off(target: PostgresTarget, reach: Reach, probe: Probe, where: str | None, clock: Clock) -> str:
+async def _is_off(target: PostgresTarget, reach: ServerReach, probe: Probe, where: str | None, clock: Clock) -> str:
     if probe.setting is None:
         return ""
     sql = f"/* timerqueue:doctor */ SELECT current_setting('{probe.setting}', true)"
@@ -95,10 +95,10 @@ async def _is_off(target: PostgresTarget, reach: Reach, probe: Probe, where: str
     return f"; but {probe.setting} is {value}, so there is little to see" if value in {"off", "none"} else ""
 
 
-async def _asked(target: PostgresTarget, reach: Reach, probe: Probe, where: str | None, clock: Clock) -> Result:
+async def _asked(target: PostgresTarget, reach: ServerReach, probe: Probe, where: str | None, clock: Clock) -> Result:
     done = anyio.Event()
     now = clock.monotonic()
-    request = Request(probe, where, now, now + target.wait, lambda _: done.set())
+    request = ProbeRequest(probe, where, now, now + target.wait, lambda _: done.set())
     reach.ask(request)
     await done.wait()
     assert request.result is not None

@@ -20,12 +20,12 @@ from timerqueue import Clock
 
 from ..checks import Resolver
 from . import burst
-from .changes import Changes, compared
+from .changes import PlanChanges, compared
 from .contract import MetricStore, OutcomeKind, Probe, ProbeOutcome, Row, Sample, Scope
 from .identity import IDENTITY, identity_of
-from .jobs import TASK, Jobs
-from .member import Around, Member, member_of
-from .reach import CUT_OFF, Reach, Request, Result, skipped
+from .jobs import TASK, ProbeJobs
+from .member import Member, MemberDeps, member_of
+from .reach import CUT_OFF, ProbeRequest, Result, ServerReach, skipped
 from .recorder import Recorder
 from .storage import Drained, Spool
 from .target import PostgresTarget
@@ -71,12 +71,12 @@ class Fleet:
         self.members: dict[str, Member] = {}
         self._scheduler = scheduler
         self._clock = clock
-        self._around = Around(resolver, self._spawn, clock)
+        self._around = MemberDeps(resolver, self._spawn, clock)
         self._recorder = Recorder(store, spool, clock)
         self.report: Drained | None = None
         """None: not ended in time."""
         self._group: TaskGroup | None = None
-        self._jobs = Jobs(scheduler, clock, probes, self._lasts)
+        self._jobs = ProbeJobs(scheduler, clock, probes, self._lasts)
         self._left: list[Member] = []
         """Removed targets with unreleased connections."""
         self.follow(targets)
@@ -108,13 +108,13 @@ class Fleet:
             if self.report is None:
                 logger.warning("the metric store did not end; in memory were %d records", self._recorder.waiting)
 
-    def _close(self) -> list[Reach]:
+    def _close(self) -> list[ServerReach]:
         ways = [member.reach for member in (*self.members.values(), *self._left)]
         for reach in ways:
             reach.close()
         return ways
 
-    def follow(self, targets: Sequence[PostgresTarget]) -> Changes[str]:
+    def follow(self, targets: Sequence[PostgresTarget]) -> PlanChanges[str]:
         """Probe these targets and no others. Return the changes by target.
 
         A removed or disabled probe stops at once, on the server too. A changed interval keeps its phase.
@@ -162,7 +162,7 @@ class Fleet:
         member.reach.connections.sweep()
         if member.usual and self._clock.monotonic() >= member.burst_until:
             self._end_burst(member)
-        if not member.budget.admits(probe, at, burst.EVERY if probe in member.usual else pair.plan.every):
+        if not member.budget.admits(probe, at, burst.SAMPLE_S if probe in member.usual else pair.plan.every):
             self._record_unasked(due, self._stretched(member, probe))
             return
         databases: Sequence[str | None] = (None,)
@@ -179,7 +179,7 @@ class Fleet:
         if not left:
             return
 
-        def ended(request: Request) -> None:
+        def ended(request: ProbeRequest) -> None:
             nonlocal left
             assert request.result is not None
             self._record(due, request.database, request.result)
@@ -189,7 +189,7 @@ class Fleet:
 
         now = self._clock.monotonic()
         until = now + due.member.target.wait
-        requests = [Request(due.probe, each, now, until, ended) for each in databases]
+        requests = [ProbeRequest(due.probe, each, now, until, ended) for each in databases]
         try:
             for request in requests:
                 due.member.reach.ask(request)
@@ -275,7 +275,7 @@ class Fleet:
             job = self._jobs.of(member.target.name, probe)
             if job is not None and probe not in member.usual:
                 member.usual[probe] = job.schedule
-                job.update(schedule=Every(burst.EVERY, anchor=EPOCH))
+                job.update(schedule=Every(burst.SAMPLE_S, anchor=EPOCH))
                 logger.warning("%s: %s every second for a minute: %s", member.target.name, probe, reason)
 
     def _end_burst(self, member: Member) -> None:

@@ -27,7 +27,7 @@ from .target import PostgresTarget
 TASK: Final = "probe"
 TOGETHER: Final = 50
 """Jobs that are added before other tasks get a turn."""
-SOON: Final = 10.0
+SPREAD_S: Final = 10.0
 """Seconds that spread first starts."""
 
 Key = tuple[str, str]
@@ -45,7 +45,7 @@ class Pair:
     anchor: datetime | None = None
 
 
-class Jobs:
+class ProbeJobs:
     """Jobs by target and probe."""
 
     def __init__(self, scheduler: Scheduler, clock: Clock, probes: Mapping[str, Probe], lasts: Lasts) -> None:
@@ -167,10 +167,10 @@ def first_start(target: str, probe: Probe, every: float, last: float | None, now
     """
     if last is not None and (coming := min(last, now) + every) > now:
         return datetime.fromtimestamp(coming, UTC)
-    spread = _share(target) * min(SOON, every)
+    spread = _share(target) * min(SPREAD_S, every)
     if not probe.is_cheap:
         by = "databases" if probe.scope is Scope.DATABASE else probe.name
-        spread += _share(f"{target} {by}") * min(SOON, every)
+        spread += _share(f"{target} {by}") * min(SPREAD_S, every)
     return datetime.fromtimestamp(now + spread, UTC)
 
 

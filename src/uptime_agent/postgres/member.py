@@ -12,18 +12,18 @@ from schedule import Schedule
 from timerqueue import Clock
 
 from ..checks import Resolver, Unresolved
-from .budget import Budget
+from .budget import CostBudget
 from .contract import Failure, OutcomeKind, ProbeOutcome, Row
 from .databases import Databases
 from .identity import Key, changes, key_of
-from .reach import Breaker, Connections, Dialler, Reach, Spawn
+from .reach import Breaker, Connections, Dialler, ServerReach, Spawn
 from .target import PostgresTarget
 
 logger = getLogger(__name__)
 
 
 @frozen
-class Around:
+class MemberDeps:
     """Shared by all members."""
 
     resolver: Resolver
@@ -40,9 +40,9 @@ class Member:
     """
 
     target: PostgresTarget
-    reach: Reach
+    reach: ServerReach
     databases: Databases
-    budget: Budget
+    budget: CostBudget
     usual: dict[str, Schedule] = field(factory=dict)
     burst_until: float = 0.0
     addresses: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Member:
         parts = [f"{self.ends[kind]:,} {kind.value}" for kind in OutcomeKind if self.ends[kind]]
         return f"{self.target.name}: {', '.join(parts) or 'no probe was run'}"
 
-    def become(self, target: PostgresTarget, around: Around) -> Member | None:
+    def become(self, target: PostgresTarget, around: MemberDeps) -> Member | None:
         """Follow a changed target. Return the member left at the old place, if any.
 
         Running probes end unchanged.
@@ -93,7 +93,7 @@ class Member:
         ours, theirs = ({self.key, self.key_before}, {other.key, other.key_before})
         return bool(({self.key} & theirs | ours & {other.key}) - {None})
 
-    async def look_up(self, around: Around) -> None:
+    async def look_up(self, around: MemberDeps) -> None:
         """Look up addresses. A failure shows when dialled."""
         server = self.target.server
         if not server.is_local:
@@ -132,16 +132,16 @@ class Member:
             logger.warning("%s fails (%s): %s", what, failure, reason)
 
 
-def member_of(target: PostgresTarget, around: Around) -> Member:
+def member_of(target: PostgresTarget, around: MemberDeps) -> Member:
     """Return a new target's member."""
     reach = _reach(target, around)
-    return Member(target, reach, Databases(target, reach, around.clock), Budget(target.budget))
+    return Member(target, reach, Databases(target, reach, around.clock), CostBudget(target.budget))
 
 
-def _reach(target: PostgresTarget, around: Around) -> Reach:
+def _reach(target: PostgresTarget, around: MemberDeps) -> ServerReach:
     connections = Connections(_dialler(target, around), target.limit, around.spawn, around.clock)
-    return Reach(connections, Breaker(), around.spawn, around.clock)
+    return ServerReach(connections, Breaker(), around.spawn, around.clock)
 
 
-def _dialler(target: PostgresTarget, around: Around) -> Dialler:
+def _dialler(target: PostgresTarget, around: MemberDeps) -> Dialler:
     return Dialler(target.server, around.resolver, around.clock)

@@ -21,8 +21,8 @@ from ..quorum import LOOKS_EVERY, Duties
 from ..text import wording
 
 if TYPE_CHECKING:
-    from ..postgres import Changes, Drained, Fleet, PostgresTarget, ReadableStore
-    from ..tables import Found, TablesPlace
+    from ..postgres import Drained, Fleet, PlanChanges, PostgresTarget, ReadableStore
+    from ..tables import FoundRows, TablesPlace
 
 
 def server_of(config: Config, name: str) -> PostgresTarget:
@@ -42,7 +42,7 @@ def server_of(config: Config, name: str) -> PostgresTarget:
     raise LookupError(msg)
 
 
-def in_words(changes: Changes[str]) -> str:
+def in_words(changes: PlanChanges[str]) -> str:
     """Name what has changed."""
     kinds = (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
     return ", ".join(f"{len(names):,} {what} ({wording.some(names)})" for what, names in kinds if names)
@@ -76,7 +76,7 @@ class Probing:
         self._resized = resized
         self._learn = learn
         self._say = say
-        self._found: Found | None = None
+        self._found: FoundRows | None = None
         self._following: anyio.CancelScope | None = None
         self._following_duties: anyio.CancelScope | None = None
         self._is_unread = False
@@ -124,7 +124,7 @@ class Probing:
                 self._following_duties.cancel()
             self._leave_tables()
 
-    async def follow(self, config: Config) -> Changes[str] | None:
+    async def follow(self, config: Config) -> PlanChanges[str] | None:
         """Probe this configuration's servers. None: there never was one."""
         before, self._config = self._config.tables, config
         if config.tables != before:
@@ -146,7 +146,7 @@ class Probing:
         of_tables = () if self._found is None else self._found.targets(self._config.probes)
         return (*own, *(each for each in of_tables if each.name not in names))
 
-    async def _act(self) -> Changes[str] | None:
+    async def _act(self) -> PlanChanges[str] | None:
         servers = self._servers
         if self._fleet is None and not servers:
             return None
@@ -182,7 +182,7 @@ class Probing:
         with scope:
             await tables.run()
 
-    async def _take(self, found: Found) -> None:
+    async def _take(self, found: FoundRows) -> None:
         self._found = found
         changes = await self._act()
         if changes:

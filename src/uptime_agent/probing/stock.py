@@ -27,7 +27,7 @@ _WIDEST: Final = 32
 
 
 @frozen
-class Found:
+class StockRow:
     """A row of a sample. `rates`: growth per second; None: unknown."""
 
     sample: StoredSample
@@ -67,7 +67,7 @@ def stock_in_json(found: Iterable[Stock]) -> Iterator[str]:
 
 def found_by(
     store: ReadableStore, target: str, probe: str, since: float | None, database: str | None
-) -> tuple[list[Found], Sequence[Column]]:
+) -> tuple[list[StockRow], Sequence[Column]]:
     """Return a probe's rows, the latest last, and its columns.
 
     `since`: UTC seconds; None: the newest. Raises StoreUnavailable.
@@ -85,7 +85,9 @@ def found_by(
     return [each for each in rows if id(each.sample) in wanted], columns
 
 
-def _with_rates(samples: Iterable[StoredSample], columns: Sequence[Column], begun_anew: Sequence[float]) -> list[Found]:
+def _with_rates(
+    samples: Iterable[StoredSample], columns: Sequence[Column], begun_anew: Sequence[float]
+) -> list[StockRow]:
     from ..postgres import rates
 
     keys = [column.name for column in columns if column.is_key]
@@ -102,11 +104,11 @@ def _with_rates(samples: Iterable[StoredSample], columns: Sequence[Column], begu
                 points = rates([(at, _number(old.get(name))), (sample.at, _number(values.get(name)))], begun_anew)
                 grown[name] = points[-1][1] if points else None
             before[key] = sample.at, values
-            found.append(Found(sample, values, grown))
+            found.append(StockRow(sample, values, grown))
     return found
 
 
-def found_lines(found: Sequence[Found], columns: Sequence[Column], width: int = WIDTH) -> Iterator[str]:
+def found_lines(found: Sequence[StockRow], columns: Sequence[Column], width: int = WIDTH) -> Iterator[str]:
     """Yield a table. A single row stands upright."""
     names = [column.name for column in columns] or list(found[0].values if found else ())
     names.sort(key=[column.name for column in columns if column.is_key].__contains__, reverse=True)
@@ -124,7 +126,7 @@ def found_lines(found: Sequence[Found], columns: Sequence[Column], width: int = 
     yield from table(["time", *(["database"] if has_databases else []), *heads], lines, width=width)
 
 
-def found_in_json(found: Iterable[Found]) -> Iterator[str]:
+def found_in_json(found: Iterable[StockRow]) -> Iterator[str]:
     """Yield an object for each row."""
     for each in found:
         sample = each.sample
@@ -171,7 +173,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
     yield line
 
 
-def _cell(found: Found, name: str, *, is_rate: bool) -> str:
+def _cell(found: StockRow, name: str, *, is_rate: bool) -> str:
     value = found.rates.get(name) if is_rate else found.values.get(name)
     if value is None:
         return "-"

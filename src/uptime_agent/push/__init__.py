@@ -5,12 +5,12 @@ Lives on the event loop.
 
 from __future__ import annotations
 
-from .handing import LIMIT, MOST
+from .handing import LIMIT, MAX_AT_ONCE
 from .signals import Signals, first_deadline, push_server
 
 __all__ = [
     "LIMIT",
-    "MOST",
+    "MAX_AT_ONCE",
     "Signals",
     "first_deadline",
     "push_server",

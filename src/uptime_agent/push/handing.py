@@ -23,10 +23,10 @@ TASK: Final = "signal"
 LIMIT: Final = "signals"
 """Not the limit of checks, as each job waits for a check."""
 
-MOST: Final = 8
+MAX_AT_ONCE: Final = 8
 """Signals judged at a time."""
 
-SOON: Final = 0.001
+AHEAD_S: Final = 0.001
 """Seconds: a start must be in the future."""
 
 PRIORITY: Final = 6
@@ -49,7 +49,7 @@ class Handing:
         """Leave a signal to its target's node. A repetition is the same job."""
         self._scheduler.add(
             TASK,
-            At(datetime.fromtimestamp(self._now() + SOON, UTC)),
+            At(datetime.fromtimestamp(self._now() + AHEAD_S, UTC)),
             id=_id_of(name, signal),
             args=(name, _values_of(signal), peer),
             needs=LIMIT,

@@ -18,7 +18,7 @@ from typing import Final
 from timerqueue import Clock
 
 from ..checks import Said, Signal, log_of
-from ..web import Answer, Request, send_again
+from ..web import HttpAnswer, HttpRequest, send_again
 
 STEP: Final = 0.05
 """Seconds: answers leave at multiples of them."""
@@ -29,9 +29,9 @@ _PATH: Final = re.compile(r"/push/([A-Za-z0-9_-]{1,200})(?:/(start|fail|log|[0-9
 _RUN: Final = re.compile(r"(?:^|&)rid=([A-Za-z0-9_-]{1,64})(?:&|$)")
 _HIGHEST_CODE: Final = 255
 
-_OK: Final = Answer(200, "OK")
-_NOT_FOUND: Final = Answer(404, "there is nothing here: signals go to /push/TOKEN")
-_NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POST, PUT"),))
+_OK: Final = HttpAnswer(200, "OK")
+_NOT_FOUND: Final = HttpAnswer(404, "there is nothing here: signals go to /push/TOKEN")
+_NO_SUCH_METHOD: Final = HttpAnswer(405, "signals are sent by POST", (("Allow", "POST, PUT"),))
 NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
 
 Take = Callable[[str, Signal, str], Awaitable[bool]]
@@ -52,7 +52,7 @@ class PushRequests:
         self._took = 0.0
         """Seconds, with the last known token."""
 
-    async def answer(self, request: Request, peer: str) -> Answer:
+    async def answer(self, request: HttpRequest, peer: str) -> HttpAnswer:
         """Take and answer a request's signal."""
         path, _, query = request.target.partition("?")
         found = _PATH.fullmatch(path)

@@ -35,7 +35,7 @@ from timerqueue import Clock
 from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
 from ..targets import Skipped
-from ..web import Peers, Server
+from ..web import HttpServer, Peers
 from .handing import Handing
 from .requests import NotKept, PushRequests, Take
 
@@ -97,7 +97,7 @@ class Signals:
                 self._by_name[each.name] = (target, check)
         self._asked = {name: asked for name, asked in self._asked.items() if name in self._by_name}
 
-    def server(self, clock: Clock, *, takes_get: bool) -> Server:
+    def server(self, clock: Clock, *, takes_get: bool) -> HttpServer:
         """Make the push port's server."""
         return push_server(clock, self.take, self._peers, self._say, takes_get=takes_get)
 
@@ -279,7 +279,7 @@ def _digest(token: str) -> bytes:
 
 def push_server(
     clock: Clock, take: Take, peers: Peers, say: Callable[[str], None], *, takes_get: bool = False
-) -> Server:
+) -> HttpServer:
     """Make the push port's server. `say` hears when signals may be lost."""
     requests = PushRequests(clock, take, takes_get=takes_get)
-    return Server(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")
+    return HttpServer(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")

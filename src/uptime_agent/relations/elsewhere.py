@@ -18,7 +18,7 @@ from scheduler.stores import Store, StoredTick, capabilities
 
 from ..targets import Marks, TargetStatus, restore
 
-MOST: Final = 1_000
+MAX_TARGETS: Final = 1_000
 """Targets per statement."""
 
 
@@ -43,7 +43,7 @@ class Elsewhere:
         self._wanted |= asked
         async with self._one_at_a_time:
             while not asked.keys().isdisjoint(self._wanted):
-                await self._read(dict.fromkeys(islice(self._wanted, MOST)))
+                await self._read(dict.fromkeys(islice(self._wanted, MAX_TARGETS)))
 
     async def _read(self, names: dict[str, None]) -> None:
         for name in names:  # before the store answers: later questions need a new answer

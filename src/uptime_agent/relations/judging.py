@@ -11,12 +11,12 @@ from typing import Any
 from attrs import frozen
 
 from ..checks import Status
-from ..targets import Standing, TargetStatus, is_down
+from ..targets import TargetStanding, TargetStatus, is_down
 from .groups import GroupPlan, GroupState, error_of, incident_of, is_enough
 
 
 @frozen
-class Member:
+class GroupMember:
     """A group's member. `since`: UTC seconds, 0.0: never checked. `is_excused`: a parent is the cause."""
 
     name: str
@@ -36,13 +36,13 @@ def state_of(name: str, values: Mapping[str, Any]) -> GroupState:
         return GroupState()
 
 
-def member_of(target: TargetStatus) -> Member:
+def member_of(target: TargetStatus) -> GroupMember:
     """Make a member from a target."""
     state = target.state
-    return Member(target.name, is_down(state), target.is_excused, 0.0 if state is None else state.started_at)
+    return GroupMember(target.name, is_down(state), target.is_excused, 0.0 if state is None else state.started_at)
 
 
-def judged(plan: GroupPlan, before: GroupState, members: Sequence[Member], now: float) -> GroupState:
+def judged(plan: GroupPlan, before: GroupState, members: Sequence[GroupMember], now: float) -> GroupState:
     """Judge a group. A change is dated by its members, if possible, else `now` (UTC seconds)."""
     down = [each for each in members if each.is_down]
     needed = len(members) if plan.at_least is None else plan.at_least
@@ -65,6 +65,8 @@ def was_down(target: TargetStatus, began: float) -> bool:
     if target.state is None:
         return False
     state, before = target.state, target.state.ends
-    if state.status is Standing.DOWN or (state.status is Standing.FLAPPING and target.status is Status.DOWN):
+    if state.status is TargetStanding.DOWN or (
+        state.status is TargetStanding.FLAPPING and target.status is Status.DOWN
+    ):
         return True
-    return state.started_at > began and before is not None and before.status is Standing.DOWN
+    return state.started_at > began and before is not None and before.status is TargetStanding.DOWN

@@ -34,7 +34,7 @@ GROUP: Final = "group:"
 LIMIT: Final = "groups"
 """One group is judged at a time, so that checks do not wait."""
 
-EVERY: Final = 3_600.0
+REFRESH_S: Final = 3_600.0
 PRIORITY: Final = 6
 RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
@@ -202,7 +202,7 @@ class SharedGroups:
     def _add_job(self, name: str) -> None:
         self._scheduler.add(
             TASK,
-            Every(EVERY),
+            Every(REFRESH_S),
             id=GROUP + name,
             args=(name, {}),
             needs=LIMIT,

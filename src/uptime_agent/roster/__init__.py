@@ -6,6 +6,6 @@ Adds and removes a target's status, check and job together. On the event loop.
 from __future__ import annotations
 
 from .jobs import add_job, holds, is_new, is_ours
-from .roster import Changes, Roster, Ways, check_of
+from .roster import CheckDeps, Roster, TargetChanges, check_of
 
-__all__ = ["Changes", "Roster", "Ways", "add_job", "check_of", "holds", "is_new", "is_ours"]
+__all__ = ["CheckDeps", "Roster", "TargetChanges", "add_job", "check_of", "holds", "is_new", "is_ours"]

@@ -37,7 +37,7 @@ TOGETHER: Final = 50
 
 
 @frozen
-class Ways:
+class CheckDeps:
     """Parts that the checks of all targets share."""
 
     resolver: Resolver
@@ -47,7 +47,7 @@ class Ways:
 
 
 @frozen
-class Changes:
+class TargetChanges:
     """Names of targets that a configuration changed."""
 
     added: tuple[str, ...] = field(default=())
@@ -67,7 +67,7 @@ class Roster:
     def __init__(
         self,
         scheduler: Scheduler,
-        ways: Ways,
+        ways: CheckDeps,
         board: Board,
         checks: dict[str, TargetCheck | StepsRun],
         above: Above,
@@ -98,7 +98,7 @@ class Roster:
             self._add(target)
         self._list(targets)
 
-    async def follow(self, targets: Iterable[Target]) -> Changes:
+    async def follow(self, targets: Iterable[Target]) -> TargetChanges:
         """Check these targets and no others, with turns for other tasks. History stays.
 
         Raises InvalidJob if a schedule is over, and then leaves out later changes.
@@ -115,7 +115,7 @@ class Roster:
             if not (number + 1) % TOGETHER:
                 await checkpoint()
         self._list(wanted.values())
-        return Changes(tuple(added), tuple(removed), tuple(changed))
+        return TargetChanges(tuple(added), tuple(removed), tuple(changed))
 
     def remove_others(self) -> list[str]:
         """Remove stored jobs without a target. Returns their names."""
@@ -220,7 +220,7 @@ def _is_overdue(job: Job, now: float, grace: float) -> bool:
     return slot is not None and slot <= due + ROUNDING
 
 
-def check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 1) -> TargetCheck:
+def check_of(target: Target, ways: CheckDeps, attempts: Callable[[], int] = lambda: 1) -> TargetCheck:
     """Make a target's check. `attempts`: of its next run."""
     return TargetCheck(
         check=target.check,

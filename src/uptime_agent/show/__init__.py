@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .audit import audit_in_json, audit_lines
 from .choice import display_on
-from .display import Display, NotShown, View
+from .display import Display, NotShown, Screen
 from .fleet import fleet_in_json, fleet_lines, risks
 from .history import begun, json_line, plain_line
 from .monitor import Monitor
@@ -17,7 +17,7 @@ __all__ = [
     "Display",
     "Monitor",
     "NotShown",
-    "View",
+    "Screen",
     "audit_in_json",
     "audit_lines",
     "begun",

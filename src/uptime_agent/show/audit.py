@@ -11,7 +11,7 @@ from scheduler.stores import PARTS
 
 from ..text import printable, wording
 
-MOST: Final = 20
+MAX_NAMED: Final = 20
 
 WORDS: Final = {
     Became.MENDED: "mended",
@@ -62,10 +62,10 @@ def audit_in_json(audit: StoreAudit) -> str:
 
 
 def _jobs(became: Became, findings: list[Finding]) -> Iterator[str]:
-    for each in findings[:MOST]:
+    for each in findings[:MAX_NAMED]:
         yield f"{WORDS[became]}: job {printable(each.job_id)!r} {_what(each)}"
-    if len(findings) > MOST:
-        yield f"{WORDS[became]}: {len(findings) - MOST} more jobs"
+    if len(findings) > MAX_NAMED:
+        yield f"{WORDS[became]}: {len(findings) - MAX_NAMED} more jobs"
 
 
 def _what(each: Finding) -> str:

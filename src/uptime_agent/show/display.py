@@ -13,7 +13,7 @@ from ..targets import Summary, TargetStatus
 
 
 @frozen(kw_only=True)
-class View:
+class Screen:
     """Everything to be shown. `now`: UTC seconds."""
 
     targets: Sequence[TargetStatus]
@@ -32,7 +32,7 @@ class Display(Protocol):
     def refresh_every(self) -> float | None:
         """Seconds between refreshes, or None."""
 
-    def started(self, view: View) -> None:
+    def started(self, view: Screen) -> None:
         """First call: show the view."""
 
     def remembered(self, target: TargetStatus) -> None:

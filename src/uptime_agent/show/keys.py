@@ -32,7 +32,7 @@ _NAMES: Final = {
 
 
 @define
-class Part:
+class ShownPart:
     """The shown rows: from `first`, with `words`."""
 
     first: int = 0

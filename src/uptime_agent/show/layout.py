@@ -27,7 +27,7 @@ _TO_THE_LEFT: Final = frozenset({_NAME, "state", _RESULT, _PHASES})
 
 
 @frozen
-class Row:
+class ShownRow:
     """A row. `why` the target is not well is never cut."""
 
     cells: Mapping[str, Text]
@@ -56,7 +56,7 @@ _COLUMNS: Final = (
 )
 
 
-def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]:
+def fitted(rows: Sequence[ShownRow], width: int, room: int) -> tuple[list[Text], int]:
     """The head and fitting lines, and the number of rows."""
     rows = rows[:room]
     widths = _widths(rows, width)
@@ -64,7 +64,7 @@ def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]
     lines: list[Text] = []
     shown = 0
     for row, name in zip(rows, names, strict=True):
-        block = _block(Row({**row.cells, _NAME: Text(name)}, row.why), widths, width)
+        block = _block(ShownRow({**row.cells, _NAME: Text(name)}, row.why), widths, width)
         if lines and len(lines) + len(block) > room:
             break
         lines += block[:room]
@@ -73,7 +73,7 @@ def fitted(rows: Sequence[Row], width: int, room: int) -> tuple[list[Text], int]
     return [head, *lines], shown
 
 
-def _widths(rows: Sequence[Row], width: int) -> dict[str, int]:
+def _widths(rows: Sequence[ShownRow], width: int) -> dict[str, int]:
     columns = [each for each in _COLUMNS if width >= each.terminal]
     widths = {each.name: _needed(each, rows) for each in columns}
     longest = max((cell_len(row.cells[_NAME].plain) for row in rows), default=0)
@@ -85,7 +85,7 @@ def _widths(rows: Sequence[Row], width: int) -> dict[str, int]:
     return {_NAME: name, **widths}
 
 
-def _needed(column: _Column, rows: Sequence[Row]) -> int:
+def _needed(column: _Column, rows: Sequence[ShownRow]) -> int:
     longest = 0 if column.name == _RESULT else max((cell_len(row.cells[column.name].plain) for row in rows), default=0)
     return max(column.least, longest)
 
@@ -94,7 +94,7 @@ def _taken(widths: Mapping[str, int]) -> int:
     return sum(widths.values()) + _GAP * len(widths)
 
 
-def _block(row: Row, widths: Mapping[str, int], width: int) -> list[Text]:
+def _block(row: ShownRow, widths: Mapping[str, int], width: int) -> list[Text]:
     if row.why is None or cell_len(row.why.plain) <= widths.get(_RESULT, 0):
         return [_line(row.cells, widths, width)]
     below = [Text(" " * _INDENT + line, row.why.style) for line in _wrapped(row.why.plain, width - _INDENT)]

@@ -11,7 +11,7 @@ from scheduler import RunMissed
 from ..checks import CheckResult, Status
 from ..targets import Summary, TargetStatus, Verdict
 from ..text import our_version, wording
-from .display import View
+from .display import Screen
 from .notices import LeftOutWords
 
 Now = Callable[[], float]
@@ -37,7 +37,7 @@ class PlainLines(_Lines):
         super().__init__(stream, now)
         self._left_out = LeftOutWords()
 
-    def started(self, view: View) -> None:
+    def started(self, view: Screen) -> None:
         """See `Display`."""
         checked = wording.count(len(view.targets), "target")
         kept = "" if view.store is None else f", keeps history in {view.store}"
@@ -80,7 +80,7 @@ class JsonLines(_Lines):
     Times are in milliseconds, instants in ISO 8601.
     """
 
-    def started(self, view: View) -> None:
+    def started(self, view: Screen) -> None:
         """See `Display`."""
         self._tell("started", self._now(), version=our_version(), targets=len(view.targets), store=view.store)
 

@@ -8,9 +8,9 @@ from typing import assert_never
 from ..targets import (
     Checked,
     CheckedAgain,
+    ChecksLeftOut,
     Closed,
     GroupRecalled,
-    LeftOut,
     LeftOutBefore,
     News,
     NotChecked,
@@ -19,7 +19,7 @@ from ..targets import (
     Remembered,
     Trouble,
 )
-from .display import Display, NotShown, View
+from .display import Display, NotShown, Screen
 from .notices import describe, describe_downtime, describe_group, describe_outage, describe_pause
 
 
@@ -45,7 +45,7 @@ class Monitor:
         """Keep news back until `begin`."""
         self._waiting = []
 
-    def begin(self, view: View) -> None:
+    def begin(self, view: Screen) -> None:
         """Show the view, then held news."""
         waiting, self._waiting = self._waiting or [], None
         self.show(lambda display: display.started(view))
@@ -69,7 +69,7 @@ class Monitor:
                 pass  # its check was shown, or an earlier process told it
             case Remembered():
                 self.show(lambda display: display.remembered(news.target))
-            case LeftOut():
+            case ChecksLeftOut():
                 self.show(lambda display: display.missed(news.target, news.missed))
             case LeftOutBefore():
                 self.notice(describe_downtime(news))

@@ -14,9 +14,9 @@ from scheduler import Job, JobNotFound, RunMissed, WatchdogStatistics
 from ..checks import CheckResult, Status
 from ..targets import Summary, TargetStatus, Verdict
 from ..text import wording
-from .display import View
-from .keys import HINT, Keyboard, Part
-from .layout import Row, fitted
+from .display import Screen
+from .keys import HINT, Keyboard, ShownPart
+from .layout import ShownRow, fitted
 from .lines import change_text, result_text, summary_text
 from .notices import LeftOutWords
 
@@ -38,15 +38,15 @@ class LiveTable:
     def __init__(self, console: Console, keys: TextIO | None = None) -> None:
         self._console = console
         self._keyboard = Keyboard(keys)
-        self._part: Part | None = None
+        self._part: ShownPart | None = None
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
-        self._view: View | None = None
+        self._view: Screen | None = None
         self._left_out = LeftOutWords()
 
-    def started(self, view: View) -> None:
+    def started(self, view: Screen) -> None:
         """See `Display`."""
         self._view = view
-        self._part = Part() if self._keyboard.begin() else None
+        self._part = ShownPart() if self._keyboard.begin() else None
         self._live.start()
         self.refresh()
 
@@ -86,7 +86,7 @@ class LiveTable:
         self._console.print(Text(summary_text(summary)))
 
 
-def draw(view: View, width: int, height: int, part: Part | None = None) -> Group:
+def draw(view: Screen, width: int, height: int, part: ShownPart | None = None) -> Group:
     """Draw table and footer. `part`: None: everything."""
     now, room = view.now(), _room(height)
     # A stable sort keeps the file's order among equals, so rows do not jump.
@@ -102,7 +102,7 @@ def _room(height: int) -> int:
     return max(height - _FRAME, 1)
 
 
-def _beyond(part: Part | None, first: int, shown: int, found: int, targets: int) -> str:
+def _beyond(part: ShownPart | None, first: int, shown: int, found: int, targets: int) -> str:
     if part is None or not (first or part.is_typing or part.words):
         hint = "" if part is None else f" ({HINT})"
         return f"and {targets - shown:,} more{hint}; " if shown < targets else ""
@@ -111,7 +111,7 @@ def _beyond(part: Part | None, first: int, shown: int, found: int, targets: int)
     return f"{rows}{words}{' (Enter, Escape)' if part.is_typing else ''}; "
 
 
-def _row(target: TargetStatus, view: View, now: float) -> Row:
+def _row(target: TargetStatus, view: Screen, now: float) -> ShownRow:
     verdict, run = target.last, target.last_run
     results = verdict.results if verdict else ()
     job = _job_of(target, view)
@@ -130,10 +130,10 @@ def _row(target: TargetStatus, view: View, now: float) -> Row:
         "checks": Text(f"{target.checks:,}", "dim"),
         "down": Text(f"{target.counts[Status.DOWN]:,}", "dim"),
     }
-    return Row(cells, None if target.status in (Status.UP, None) else result)
+    return ShownRow(cells, None if target.status in (Status.UP, None) else result)
 
 
-def _job_of(target: TargetStatus, view: View) -> Job | None:
+def _job_of(target: TargetStatus, view: Screen) -> Job | None:
     try:
         return view.scheduler.get(target.name)
     except JobNotFound:
@@ -182,7 +182,7 @@ def _next(job: Job, now: float) -> str:
     return "" if start is None else wording.span(start.timestamp() - now + 0.999)
 
 
-def _footer(view: View, beyond: str) -> list[Text]:
+def _footer(view: Screen, beyond: str) -> list[Text]:
     counts = Counter(target.status for target in view.targets)
     states = Text()
     if beyond:

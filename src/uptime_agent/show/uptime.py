@@ -14,7 +14,7 @@ from .lines import milliseconds
 if TYPE_CHECKING:
     from scheduler import Record
 
-ENOUGH: Final = 0.1
+MIN_KNOWN: Final = 0.1
 """Least known share of a window for its uptime."""
 
 Line = Callable[[str, str, Uptime, Latency], str]
@@ -68,7 +68,7 @@ def _in_words(uptime: Uptime) -> str:
     """A tiny share would be taken for the whole."""
     if uptime.up is None:
         return "not known"
-    return f"{_percent(uptime.up)} up" if uptime.known >= ENOUGH else "not enough known"
+    return f"{_percent(uptime.up)} up" if uptime.known >= MIN_KNOWN else "not enough known"
 
 
 def json_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .rows import Row
+from .rows import TableRow
 
 _FORM: Final = 2
 _LAST: Final = 253_370_764_800
 
 
-def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
+def written(file: Path, origin: str, rows: Sequence[TableRow], at: float) -> None:
     """Replace the copy. `at`: UTC seconds. Raises OSError."""
     beside = file.with_name(f"{file.name}.new")
     kept = [{"table": row.table, "key": row.key, "values": row.values} for row in rows]
@@ -27,13 +27,13 @@ def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
     beside.replace(file)
 
 
-def read_back(file: Path, origin: str) -> tuple[list[Row], float] | None:
+def read_back(file: Path, origin: str) -> tuple[list[TableRow], float] | None:
     """The rows and when they were read; None: no valid copy of this origin."""
     try:
         found = json.loads(file.read_text("utf-8"))
         at = float(found["at"])
         if (found["form"], found["from"]) != (_FORM, origin) or not 0 <= at <= _LAST:
             return None
-        return [Row(str(each["table"]), str(each["key"]), each["values"]) for each in found["rows"]], at
+        return [TableRow(str(each["table"]), str(each["key"]), each["values"]) for each in found["rows"]], at
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -19,7 +19,7 @@ from ..checks import Resolver
 from ..postgres import Layer, PostgresTarget
 from .copy import read_back, written
 from .place import TablesPlace
-from .reading import Reader, TablesUnread, reader
+from .reading import TableReader, TablesUnread, reader
 from .rows import Known, taken_in, targets_of
 
 AGAIN_AFTER: Final = 1.0
@@ -30,7 +30,7 @@ MOST_TOLD: Final = 20
 
 
 @frozen
-class Found:
+class FoundRows:
     """The valid rows. `wrong`: mistakes in others."""
 
     known: Known = field(factory=dict)
@@ -41,11 +41,11 @@ class Found:
         return targets_of(self.known, around)
 
 
-async def read_once(place: TablesPlace, resolver: Resolver, clock: Clock, named: Collection[str] = ()) -> Found:
+async def read_once(place: TablesPlace, resolver: Resolver, clock: Clock, named: Collection[str] = ()) -> FoundRows:
     """Read the tables once. Raises TablesUnread."""
     async with reader(place, resolver, clock) as opened:
         known, wrong = taken_in(await opened.rows(), {}, place, named)
-    return Found(known, tuple(wrong))
+    return FoundRows(known, tuple(wrong))
 
 
 class Tables:
@@ -57,7 +57,7 @@ class Tables:
         resolver: Resolver,
         clock: Clock,
         *,
-        follow: Callable[[Found], Awaitable[None]],
+        follow: Callable[[FoundRows], Awaitable[None]],
         say: Callable[[str], None],
         named: Callable[[], Collection[str]],
     ) -> None:
@@ -67,7 +67,7 @@ class Tables:
         self._follow = follow
         self._say = say
         self._named = named
-        self._found: Found | None = None
+        self._found: FoundRows | None = None
         self._is_away = False
 
     async def run(self) -> None:
@@ -85,8 +85,8 @@ class Tables:
                 await self._lost(str(exc))
             await self._clock.sleep(AGAIN_AFTER)
 
-    async def _read(self, opened: Reader) -> None:
-        before = self._found or Found()
+    async def _read(self, opened: TableReader) -> None:
+        before = self._found or FoundRows()
         rows, named = await opened.rows(), self._named()
         known, wrong = await run_sync(
             taken_in, rows, before.known, self._place, named
@@ -98,10 +98,10 @@ class Tables:
         self._tell([each for each in wrong if each not in known_wrong])
         if self._found is None or known != before.known:
             await self._keep(known)
-            self._found = Found(known, tuple(wrong))
+            self._found = FoundRows(known, tuple(wrong))
             await self._follow(self._found)
         else:
-            self._found = Found(before.known, tuple(wrong))
+            self._found = FoundRows(before.known, tuple(wrong))
 
     def _tell(self, wrong: Sequence[str]) -> None:
         for each in wrong[:MOST_TOLD]:
@@ -122,7 +122,7 @@ class Tables:
             return
         rows, at = kept
         known, wrong = taken_in(rows, {}, self._place, self._named())
-        self._found = Found(known, tuple(wrong))
+        self._found = FoundRows(known, tuple(wrong))
         instant = datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")
         self._say(f"{reason}; their copy of {instant} holds until then")
         await self._follow(self._found)

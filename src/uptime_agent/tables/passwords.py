@@ -15,7 +15,7 @@ from .place import TablesPlace
 
 FOLDER: Final = "passwords"
 """Rows may send any file of this folder, next to the configuration."""
-LONGEST: Final = 4096
+MAX_BYTES: Final = 4096
 """Bytes."""
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
 
@@ -38,15 +38,15 @@ def _of_file(file: Any, folder: Path) -> str:
     if file != f"{FOLDER}/{name}" or not name.isprintable() or name in {"", ".", ".."} or {"/", "\\"} & set(name):
         raise Unfit(f"a password_file in the folder {FOLDER} beside the configuration, as in {FOLDER}/NAME", file)
     try:
-        content = content_of(folder / FOLDER / name, LONGEST, follows_links=False)
+        content = content_of(folder / FOLDER / name, MAX_BYTES, follows_links=False)
         lines = content.decode().splitlines()
     except OSError as exc:
         why = "a link is not followed" if exc.errno == errno.ELOOP else (exc.strerror or str(exc)).lower()
         raise Unfit(f"a password_file that can be read ({why})", file) from None
     except UnicodeDecodeError:
         raise Unfit("a password_file of UTF-8", file) from None
-    if len(content) > LONGEST:
-        raise Unfit(f"a password_file of at most {LONGEST:,} bytes", file)
+    if len(content) > MAX_BYTES:
+        raise Unfit(f"a password_file of at most {MAX_BYTES:,} bytes", file)
     if len(lines) != 1 or not lines[0]:
         raise Unfit("a password_file of one line", file)
     return lines[0]

@@ -16,7 +16,7 @@ from ..libpq import Bytes, Connection, NoDriver, Query, ServerError, Unreachable
 from ..postgres import Dialler
 from ..text import printable
 from .place import TablesPlace
-from .rows import Row, row_of
+from .rows import TableRow, row_of
 from .schema import VERSION, listen_of, read_of
 
 WITHIN: Final = 10.0
@@ -32,7 +32,7 @@ class TablesUnread(Exception):
     """The tables cannot be read. The text says why."""
 
 
-class Reader:
+class TableReader:
     """A connection to the tables."""
 
     def __init__(self, place: TablesPlace, connection: Connection) -> None:
@@ -48,7 +48,7 @@ class Reader:
         """Subscribe to changes. Raises TablesUnread."""
         await self._asked(listen_of(self._place.schema))
 
-    async def rows(self) -> list[Row]:
+    async def rows(self) -> list[TableRow]:
         """Return all rows of one instant, also unreadable rows. Raises TablesUnread."""
         found = await self._asked(read_of(self._place.schema), width=COLUMNS)
         rows = await run_sync(lambda: [row_of(*each) for each in found])
@@ -80,7 +80,7 @@ class Reader:
 
 
 @asynccontextmanager
-async def reader(place: TablesPlace, resolver: Resolver, clock: Clock) -> AsyncIterator[Reader]:
+async def reader(place: TablesPlace, resolver: Resolver, clock: Clock) -> AsyncIterator[TableReader]:
     """Connect while the body runs. Raises TablesUnread."""
     left: list[socket] = []
     connection = None
@@ -89,7 +89,7 @@ async def reader(place: TablesPlace, resolver: Resolver, clock: Clock) -> AsyncI
             connection = await Dialler(place.server, resolver, clock).dial(None, left.append)
         except (Unreachable, NoDriver) as exc:
             raise TablesUnread(f"{place}: {exc}") from None
-        yield Reader(place, connection)
+        yield TableReader(place, connection)
     finally:
         rest = None if connection is None else connection.leave()
         for each in (*left, *([] if rest is None else [rest])):

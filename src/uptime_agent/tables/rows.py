@@ -15,7 +15,7 @@ from ..text import printable
 from ..toml import Unfit, boolean, label, labels, one_of, seconds, text, whole
 from .passwords import password_of
 from .place import TablesPlace
-from .schema import LONGEST
+from .schema import MAX_BYTES
 
 SHORTEST: Final = 1.0
 """Seconds between runs of a probe, at least."""
@@ -28,7 +28,7 @@ Key = tuple[str, str]
 
 
 @frozen
-class Row:
+class TableRow:
     """A row. `trouble`: what was expected of unreadable values."""
 
     table: str
@@ -37,18 +37,18 @@ class Row:
     trouble: str | None = None
 
 
-def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row:
+def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> TableRow:
     """Read any row. Its values are JSON without nested tables."""
     name, known = ((each or b"")[:_LONGEST_KEY].decode("utf-8", "replace") for each in (table, key))
-    if content is None or len(content) > LONGEST:
-        return Row(name, known, {}, f"values of at most {LONGEST // 1024} KiB")
+    if content is None or len(content) > MAX_BYTES:
+        return TableRow(name, known, {}, f"values of at most {MAX_BYTES // 1024} KiB")
     try:
         values = json.loads(content.decode())
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict) or not all(map(_is_flat, values.values())):
-        return Row(name, known, {}, "values in JSON")
-    return Row(name, known, values)
+        return TableRow(name, known, {}, "values in JSON")
+    return TableRow(name, known, values)
 
 
 def _is_flat(value: Any) -> bool:
@@ -78,7 +78,7 @@ class ProbeRow:
 class Good:
     """A valid row and its meaning."""
 
-    row: Row
+    row: TableRow
     meaning: ServerRow | ProbeRow
 
 
@@ -86,7 +86,9 @@ Known = Mapping[Key, Good]
 """The valid rows."""
 
 
-def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Collection[str]) -> tuple[Known, list[str]]:
+def taken_in(
+    rows: Iterable[TableRow], known: Known, place: TablesPlace, named: Collection[str]
+) -> tuple[Known, list[str]]:
     """The valid rows, a wrong row in its last valid form, and mistakes. `named`: servers in the file."""
     found: dict[Key, Good] = {}
     wrong: list[str] = []
@@ -116,7 +118,7 @@ def _why(error: Exception) -> str:
             return f"it makes no sense ({type(error).__name__}: {error})"
 
 
-def _stands(row: Row, named: Collection[str]) -> bool:
+def _stands(row: TableRow, named: Collection[str]) -> bool:
     """Whether an unchanged row keeps its meaning: the file may have its name now, its password may differ."""
     return row.table != SERVERS or (row.key not in named and row.values["password_file"] is None)
 
@@ -143,13 +145,13 @@ def _scoped(
     return evolve(server.target, probes=own, inherited=(*layers, *around))
 
 
-def _meaning(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow | ProbeRow:
+def _meaning(row: TableRow, place: TablesPlace, named: Collection[str]) -> ServerRow | ProbeRow:
     if row.trouble is not None:
         raise Unfit(row.trouble, "others")
     return _server(row, place, named) if row.table == SERVERS else _probe(row)
 
 
-def _server(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow:
+def _server(row: TableRow, place: TablesPlace, named: Collection[str]) -> ServerRow:
     values = row.values
     name = _of("name", label, row.key)
     if name in named:
@@ -208,7 +210,7 @@ def _where(values: Mapping[str, Any], place: TablesPlace) -> Server:
     return evolve(server, password=password, options={**server.options, "require_auth": methods})
 
 
-def _probe(row: Row) -> ProbeRow:
+def _probe(row: TableRow) -> ProbeRow:
     values = row.values
     name = _of("probe", text, values["probe"])
     if name not in CATALOGUE:

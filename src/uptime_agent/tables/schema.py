@@ -6,7 +6,7 @@ from typing import Final
 
 VERSION: Final = 1
 SCHEMA: Final = "timerqueue_probes"
-LONGEST: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 """Bytes."""
 
 _MAKE: Final = """\
@@ -124,7 +124,7 @@ def sql_of(schema: str, reader: str | None = None) -> str:
 
 def read_of(schema: str) -> str:
     """SQL that reads all rows, values as JSON."""
-    return _READ.replace("{longest}", str(LONGEST)).replace("{s}", quoted(schema))
+    return _READ.replace("{longest}", str(MAX_BYTES)).replace("{s}", quoted(schema))
 
 
 def listen_of(schema: str) -> str:

@@ -6,15 +6,15 @@ Opens no connection. On the event loop.
 from __future__ import annotations
 
 from .board import Board, Summary
-from .flapping import Standing, is_down, state_id
-from .gate import Gate, Probe
+from .flapping import TargetStanding, is_down, state_id
+from .gate import Gate, OnlineTarget
 from .incidents import FLAPPING, Closed, Incident, Opened
-from .maintenance import Maintenance, Planned
+from .maintenance import Maintenance, PlannedMaintenance
 from .news import (
     Checked,
     CheckedAgain,
+    ChecksLeftOut,
     GroupRecalled,
-    LeftOut,
     LeftOutBefore,
     News,
     NotChecked,
@@ -36,28 +36,28 @@ __all__ = [
     "CheckTask",
     "Checked",
     "CheckedAgain",
+    "ChecksLeftOut",
     "Closed",
     "Gate",
     "GroupRecalled",
     "Incident",
-    "LeftOut",
     "LeftOutBefore",
     "Maintenance",
     "Marked",
     "Marks",
     "News",
     "NotChecked",
+    "OnlineTarget",
     "Opened",
     "Outage",
-    "Planned",
-    "Probe",
+    "PlannedMaintenance",
     "Recall",
     "Recalled",
     "Recheck",
     "Remembered",
     "Skipped",
-    "Standing",
     "Summary",
+    "TargetStanding",
     "TargetStatus",
     "Trouble",
     "Verdict",

@@ -41,7 +41,7 @@ from scheduler import (
 
 from ..checks import Status
 from .incidents import Closed, Incident, news_of
-from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Remembered
+from .news import Checked, CheckedAgain, ChecksLeftOut, LeftOutBefore, News, NotChecked, Remembered
 from .report import Skipped, verdict_of
 from .status import TargetStatus
 
@@ -202,4 +202,4 @@ class Board:
         target.missed += event.count
         target.missed_is_exact &= event.is_exact
         if event.reason is not MissedReason.STOPPED:  # checks missed by a stop are counted, not told
-            self._tell(LeftOut(target, event))
+            self._tell(ChecksLeftOut(target, event))

@@ -14,7 +14,7 @@ THRESHOLD: Final = 3
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
-class Standing(enum.Enum):
+class TargetStanding(enum.Enum):
     """A target's status during a state."""
 
     UP = "up"
@@ -23,7 +23,7 @@ class Standing(enum.Enum):
     """Results change before enough agree."""
 
 
-Result = Literal[Standing.UP, Standing.DOWN]
+Result = Literal[TargetStanding.UP, TargetStanding.DOWN]
 
 
 @frozen(kw_only=True)
@@ -36,7 +36,7 @@ class TargetState:
     id: str
     number: int
     started_at: float
-    status: Standing
+    status: TargetStanding
     up: int = 0
     down: int = 0
     flap_history: tuple[Result, ...] = ()
@@ -54,7 +54,7 @@ class TargetState:
 
 def is_down(state: TargetState | None) -> bool:
     """Whether a state is down, not flapping."""
-    return state is not None and state.status is Standing.DOWN
+    return state is not None and state.status is TargetStanding.DOWN
 
 
 def state_id(name: str, started_at: float, number: int) -> str:
@@ -80,12 +80,12 @@ def after(
         return _opened(None, status, now, name)
     if not is_final:
         return _counted(state, status)
-    if state.status is Standing.FLAPPING:
+    if state.status is TargetStanding.FLAPPING:
         return _flapped(state, status, now, name, max(threshold - 1, 0))
     if status is state.status:
         return _counted(state, status)
     if state.checks < threshold:
-        return evolve(_counted(state, status), status=Standing.FLAPPING, flap_history=(status,))
+        return evolve(_counted(state, status), status=TargetStanding.FLAPPING, flap_history=(status,))
     return _opened(state, status, now, name)
 
 
@@ -110,5 +110,5 @@ def _opened(ended: TargetState | None, status: Result, now: float, name: str) ->
 
 
 def _counted(state: TargetState, status: Result) -> TargetState:
-    is_up = status is Standing.UP
+    is_up = status is TargetStanding.UP
     return evolve(state, up=state.up + is_up, down=state.down + (not is_up))

@@ -20,7 +20,7 @@ _MOST_NAMED: Final = 3
 
 
 @frozen
-class Probe:
+class OnlineTarget:
     """A probe. `name`: for people."""
 
     name: str
@@ -30,7 +30,7 @@ class Probe:
 class Gate:
     """Always open without probes. `every`: least seconds between rounds."""
 
-    def __init__(self, clock: Clock, probes: Sequence[Probe] = (), every: float = 0.0) -> None:
+    def __init__(self, clock: Clock, probes: Sequence[OnlineTarget] = (), every: float = 0.0) -> None:
         self._clock = clock
         self._probes = probes
         self._every = every
@@ -72,7 +72,7 @@ class Gate:
         """Returns troubles by name. None: a probe has answered."""
         troubles: dict[str, str] = {}
 
-        async def ask(probe: Probe) -> None:
+        async def ask(probe: OnlineTarget) -> None:
             found = await probe.check.run()
             if isinstance(found, CheckResult) and found.status in (Status.DOWN, Status.UNKNOWN):
                 troubles[probe.name] = found.error or found.status.value

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from attrs import evolve, frozen
 
 from ..checks import Status
-from .flapping import Result, Standing, TargetState
+from .flapping import Result, TargetStanding, TargetState
 
 FLAPPING: Final = "flapping"
 
@@ -67,13 +67,13 @@ def incident_after(
     is_excused: bool = False,
 ) -> Incident | None:
     """The incident after a final result. `is_excused`: none begins, an open incident continues."""
-    if state.status is Standing.UP:
+    if state.status is TargetStanding.UP:
         return None
     if incident is not None:
         return _as_it_stands(incident, state)
-    if result is Standing.UP or is_excused:
+    if result is TargetStanding.UP or is_excused:
         return None
-    is_flapping = state.status is Standing.FLAPPING
+    is_flapping = state.status is TargetStanding.FLAPPING
     has_changed_often = is_flapping and len(state.flap_history) > 1  # otherwise it was up before: people call that down
     return Incident(
         id=state.id,
@@ -86,9 +86,9 @@ def incident_after(
 
 def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
     """Down, up, and down again is flapping."""
-    if state.status is Standing.DOWN:
+    if state.status is TargetStanding.DOWN:
         status: Status | Literal["flapping"] = Status.DOWN
-    elif state.flap_history[-1] is Standing.DOWN and Standing.UP in state.flap_history:
+    elif state.flap_history[-1] is TargetStanding.DOWN and TargetStanding.UP in state.flap_history:
         status = FLAPPING
     else:
         return incident

@@ -13,7 +13,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 
 @frozen
-class Planned:
+class PlannedMaintenance:
     """A window for some targets."""
 
     name: str
@@ -23,7 +23,7 @@ class Planned:
 
 @define
 class _Watched:
-    planned: Planned
+    planned: PlannedMaintenance
     is_open: bool = False
     since: datetime = _EVER
     until: datetime = _EVER
@@ -41,13 +41,13 @@ class _Watched:
 class Maintenance:
     """All windows."""
 
-    planned: tuple[Planned, ...] = field(default=(), converter=tuple)
+    planned: tuple[PlannedMaintenance, ...] = field(default=(), converter=tuple)
     _of: dict[str, list[_Watched]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.plan(self.planned)
 
-    def plan(self, windows: Iterable[Planned]) -> None:
+    def plan(self, windows: Iterable[PlannedMaintenance]) -> None:
         """Replace the windows."""
         self.planned = tuple(windows)
         self._of.clear()

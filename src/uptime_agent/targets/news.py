@@ -51,7 +51,7 @@ class GroupRecalled:
 
 
 @frozen
-class LeftOut:
+class ChecksLeftOut:
     """Checks were missed."""
 
     target: TargetStatus
@@ -89,6 +89,6 @@ Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentL
 """Why not everything is checked."""
 
 News = (
-    Checked | Opened | Closed | Remembered | GroupRecalled | LeftOut | LeftOutBefore | NotChecked | CheckedAgain
+    Checked | Opened | Closed | Remembered | GroupRecalled | ChecksLeftOut | LeftOutBefore | NotChecked | CheckedAgain
     | Trouble | Outage
 )  # fmt: skip

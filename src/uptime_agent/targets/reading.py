@@ -17,7 +17,7 @@ from scheduler import Outcome, RunEnded
 from ..checks import MOST_ATTEMPTS, CheckResult, Status
 from ..text import wording
 from ..uptime import parse_past
-from .flapping import Standing, TargetState, is_down, state_id
+from .flapping import TargetStanding, TargetState, is_down, state_id
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import Marked, Recalled, Stood, TargetStatus, Verdict, verdict_without_results
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 10**12
 """Bound of counts and seconds."""
 
-MOST: Final = 100
+MAX_ENTRIES: Final = 100
 """Results, phases or flaps."""
 
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -148,11 +148,12 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
         id=state_id(name, started, number),
         number=number,
         started_at=started,
-        status=Standing(found["status"]),
+        status=TargetStanding(found["status"]),
         up=_count(found["up"]),
         down=_count(found["down"]),
         flap_history=tuple(
-            Standing.UP if each == Standing.UP.value else Standing.DOWN for each in _list(found["flaps"])
+            TargetStanding.UP if each == TargetStanding.UP.value else TargetStanding.DOWN
+            for each in _list(found["flaps"])
         ),
         ends=None if has_ended else _read_state(found["ends"], name, has_ended=True),
     )
@@ -178,7 +179,7 @@ def _stood_before(record: Record) -> Stood | None:
     try:
         before: Mapping[str, Any] = record.result["before"]  # type: ignore[index]
         state = before["state"]
-        was_down = state is not None and Standing(state["status"]) is Standing.DOWN
+        was_down = state is not None and TargetStanding(state["status"]) is TargetStanding.DOWN
         return Stood(0.0, was_down, before.get("is_excused") is True)
     except _UNREADABLE:
         return None
@@ -256,11 +257,11 @@ def _detail(value: Any) -> str | int | float:
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError
-    return value[:MOST]
+    return value[:MAX_ENTRIES]
 
 
 def _items(value: Any) -> Iterable[tuple[str, Any]]:
-    return islice(value.items(), MOST)
+    return islice(value.items(), MAX_ENTRIES)
 
 
 def _number(value: Any) -> float | None:

@@ -18,7 +18,7 @@ from .flapping import TargetState
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import TargetStatus, Verdict, counted, fold, in_doubt, unreachable, verdict_without_results
 
-LONGEST: Final = 2_000
+MAX_CHARACTERS: Final = 2_000
 """Characters. A store drops results beyond 2,048."""
 
 
@@ -50,7 +50,7 @@ def report_of(
     standing = _standing(before)
     for values in _ever_less(verdict):
         values["before"] = standing
-        if len(json.dumps(values)) <= LONGEST:
+        if len(json.dumps(values)) <= MAX_CHARACTERS:
             break
     return Report(values, verdict)
 

@@ -15,7 +15,7 @@ from ..checks import CheckResult, Detail, Status
 from ..quorum import Quorum, decide
 from ..text import wording
 from ..uptime import Past, past_after
-from .flapping import Result, Standing, TargetState, after
+from .flapping import Result, TargetStanding, TargetState, after
 from .incidents import FLAPPING, Incident, incident_after
 
 MOST_WAITED: Final = 5
@@ -212,7 +212,7 @@ class TargetStatus:
     @property
     def is_well(self) -> bool:
         """Whether it is up, as far as known."""
-        return self.state is None or self.state.status is Standing.UP
+        return self.state is None or self.state.status is TargetStanding.UP
 
     @property
     def is_flapping(self) -> bool:
@@ -286,7 +286,7 @@ class TargetStatus:
     def _move(self, verdict: Verdict, now: float) -> None:
         """Attempts before the last were down, or there would be no other."""
         for _ in range(verdict.attempt - verdict.earlier - verdict.is_final):
-            self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
+            self.state = after(self.state, TargetStanding.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)
         if result is None:
             return
@@ -320,9 +320,9 @@ def has_instants(targets: Mapping[str, TargetStatus], name: str) -> bool:
 def _result_of(status: Status) -> Result | None:
     match status:
         case Status.UP | Status.DEGRADED:
-            return Standing.UP
+            return TargetStanding.UP
         case Status.DOWN:
-            return Standing.DOWN
+            return TargetStanding.DOWN
         case Status.UNKNOWN:
             return None
         case _:

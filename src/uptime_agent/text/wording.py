@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-LONGEST: Final = 300
+MAX_CHARACTERS: Final = 300
 """Characters of text from outside."""
 
 _SHOWN_AS_IS: Final = 10.0
@@ -50,7 +50,7 @@ def stamp(epoch: float) -> str:
 
 def printable(text: str) -> str:
     """Cut a text, and make it `harmless`."""
-    return harmless(text if len(text) <= LONGEST else text[: LONGEST - 3] + "...")
+    return harmless(text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 3] + "...")
 
 
 def harmless(text: str) -> str:

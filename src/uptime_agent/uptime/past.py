@@ -14,10 +14,10 @@ from attrs import field, frozen
 
 from ..checks import Status
 
-LONGEST: Final = 40 * 86_400.0
+MAX_PAST_S: Final = 40 * 86_400.0
 """Seconds."""
 
-MOST: Final = 40
+MAX_STRETCHES: Final = 40
 """A target that changes more often has a shorter past."""
 
 LARGEST: Final = 10**12
@@ -58,7 +58,7 @@ class Past:
 def past_after(past: Past | None, status: Status, now: float, holds: float) -> Past:
     """Add a check that ended at `now` and is valid for `holds` seconds."""
     now = round(now, 1)
-    until = now + round(min(holds, LONGEST))
+    until = now + round(min(holds, MAX_PAST_S))
     if past is None or now < past.seen:  # the clock was set back, so older stretches mean nothing
         return Past((Span(now, status),), now, until)
     spans = past.spans
@@ -70,20 +70,20 @@ def past_after(past: Past | None, status: Status, now: float, holds: float) -> P
 
 
 def _kept(spans: tuple[Span, ...], now: float) -> tuple[Span, ...]:
-    first = max(len(spans) - MOST, 0)
-    while first + 1 < len(spans) and spans[first + 1].start < now - LONGEST:
+    first = max(len(spans) - MAX_STRETCHES, 0)
+    while first + 1 < len(spans) and spans[first + 1].start < now - MAX_PAST_S:
         first += 1
     return spans[first:] if first else spans
 
 
 def parse_past(text: str) -> Past:
     """Read a past. Raises ValueError for other texts."""
-    if not isinstance(text, str) or len(text) > MOST * 20:
+    if not isinstance(text, str) or len(text) > MAX_STRETCHES * 20:
         raise ValueError
     *words, last = text.split(" ")
     spans: list[Span] = []
     at = 0.0
-    for word in words[-MOST:]:
+    for word in words[-MAX_STRETCHES:]:
         at = round(at + _number(word[:-1]), 1)
         spans.append(Span(at, _status(word[-1:])))
     seen, _, holds = last.removeprefix("@").partition("+")

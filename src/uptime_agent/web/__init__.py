@@ -6,16 +6,16 @@ Bounds them in number, size and time. On the event loop.
 from __future__ import annotations
 
 from .descriptors import most_connections
-from .exchange import Answer, Request, send_again
+from .exchange import HttpAnswer, HttpRequest, send_again
 from .peers import Peers
-from .server import NotListening, Server, listen
+from .server import HttpServer, NotListening, listen
 
 __all__ = [
-    "Answer",
+    "HttpAnswer",
+    "HttpRequest",
+    "HttpServer",
     "NotListening",
     "Peers",
-    "Request",
-    "Server",
     "listen",
     "most_connections",
     "send_again",

@@ -25,7 +25,7 @@ def most_connections() -> int:
     return MOST_CONNECTIONS if limit < 0 else max(min(MOST_CONNECTIONS, limit // _SHARE), 1)
 
 
-class Spare:
+class SpareDescriptor:
     """A spare descriptor, to refuse a connection without another."""
 
     def __init__(self) -> None:

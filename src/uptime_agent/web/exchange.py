@@ -40,7 +40,7 @@ _PIECE_OF_HEAD: Final = 2 * 1024
 
 
 @frozen
-class Request:
+class HttpRequest:
     """A request. `body`: its beginning."""
 
     method: str
@@ -49,7 +49,7 @@ class Request:
 
 
 @frozen
-class Answer:
+class HttpAnswer:
     """An answer. `text`: one line."""
 
     status: int
@@ -57,31 +57,31 @@ class Answer:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request cannot be read. `answer` says why."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HttpAnswer) -> None:
         super().__init__(answer.text)
         self.answer = answer
 
 
-def send_again(why: str) -> Answer:
+def send_again(why: str) -> HttpAnswer:
     """Answer why a request must be sent again."""
-    return Answer(503, f"{why}: send it again", (("Retry-After", str(AGAIN_AFTER)),))
+    return HttpAnswer(503, f"{why}: send it again", (("Retry-After", str(AGAIN_AFTER)),))
 
 
-async def read_request(stream: SocketStream) -> Request:
+async def read_request(stream: SocketStream) -> HttpRequest:
     """Read one request. Raises Refused, or EndOfStream or OSError if the peer has gone."""
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
     with anyio.move_on_after(WITHIN):
         try:
             return await _read(stream, connection)
         except h11.RemoteProtocolError as exc:
-            raise Refused(Answer(exc.error_status_hint, "this is no request")) from exc
-    raise Refused(Answer(408, f"the request did not end within {WITHIN:g} s"))
+            raise RequestRefused(HttpAnswer(exc.error_status_hint, "this is no request")) from exc
+    raise RequestRefused(HttpAnswer(408, f"the request did not end within {WITHIN:g} s"))
 
 
-async def _read(stream: SocketStream, connection: h11.Connection) -> Request:
+async def _read(stream: SocketStream, connection: h11.Connection) -> HttpRequest:
     request: h11.Request | None = None
     body, length = bytearray(), 0
     while True:
@@ -99,7 +99,7 @@ async def _read(stream: SocketStream, connection: h11.Connection) -> Request:
             body += event.data[: MOST_BODY - len(body)]
             _refuse_long(length)
         elif isinstance(event, h11.EndOfMessage) and request is not None:
-            return Request(request.method.decode("ascii"), request.target.decode("latin-1"), bytes(body))
+            return HttpRequest(request.method.decode("ascii"), request.target.decode("latin-1"), bytes(body))
         else:
             raise anyio.EndOfStream
 
@@ -117,10 +117,10 @@ def _lengths(request: h11.Request) -> Iterable[int]:
 
 def _refuse_long(length: int) -> None:
     if length > MOST_READ:
-        raise Refused(Answer(413, f"a body may have {MOST_READ // 2**20} MiB"))
+        raise RequestRefused(HttpAnswer(413, f"a body may have {MOST_READ // 2**20} MiB"))
 
 
-async def send_answer(stream: SocketStream, answer: Answer, *, is_head: bool = False) -> None:
+async def send_answer(stream: SocketStream, answer: HttpAnswer, *, is_head: bool = False) -> None:
     """Send the only answer. `is_head`: without a body."""
     await stream.send(bytes_of(answer, is_head=is_head))
     await stream.send_eof()
@@ -134,7 +134,7 @@ async def linger(stream: SocketStream, seconds: float = LINGER) -> None:
                 return
 
 
-def bytes_of(answer: Answer, *, is_head: bool = False) -> bytes:
+def bytes_of(answer: HttpAnswer, *, is_head: bool = False) -> bytes:
     """Write an answer."""
     body = f"{answer.text}\n".encode()
     fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}

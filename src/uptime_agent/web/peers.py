@@ -25,7 +25,7 @@ _OF_STRANGERS: Final = 0.75
 
 
 @define(eq=False)
-class Place:
+class PeerPlace:
     """`leave` is called if the connection must give way.
 
     `is_heard`: its request has come, so it stays. `is_answered`: it is closing.
@@ -42,7 +42,7 @@ class Peers:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._places: dict[Place, None] = {}
+        self._places: dict[PeerPlace, None] = {}
         self._known: OrderedDict[str, int] = OrderedDict()
         self._strangers = 0
         self._deaf = 0
@@ -52,7 +52,7 @@ class Peers:
     def __len__(self) -> int:
         return len(self._places)
 
-    def enter(self, peer: str, leave: Callable[[], object]) -> Place | None:
+    def enter(self, peer: str, leave: Callable[[], object]) -> PeerPlace | None:
         """Take a place. None: no room."""
         crowd = self._crowd(peer)
         if crowd is not None:
@@ -65,15 +65,15 @@ class Peers:
                 return None
             self.left(gives_way)
             gives_way.leave()
-        place = Place(peer, leave)
+        place = PeerPlace(peer, leave)
         self._places[place] = None
         return place
 
-    def left(self, place: Place) -> None:
+    def left(self, place: PeerPlace) -> None:
         """Give a place back. Idempotent."""
         self._places.pop(place, None)
 
-    def _crowd(self, peer: str) -> Iterable[Place] | None:
+    def _crowd(self, peer: str) -> Iterable[PeerPlace] | None:
         same = [each for each in self._places if each.peer == peer]
         if len(same) >= self._most * _OF_ONE:
             return same

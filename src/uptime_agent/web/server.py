@@ -14,20 +14,20 @@ from anyio.abc import SocketStream
 
 from timerqueue import Clock
 
-from .descriptors import Spare
+from .descriptors import SpareDescriptor
 from .exchange import (
     LINGER_WITHOUT_PLACE,
     MOST_HEAD,
-    Answer,
-    Refused,
-    Request,
+    HttpAnswer,
+    HttpRequest,
+    RequestRefused,
     bytes_of,
     linger,
     read_request,
     send_again,
     send_answer,
 )
-from .peers import Peers, Place, peer_of
+from .peers import PeerPlace, Peers, peer_of
 
 logger = getLogger(__name__)
 
@@ -40,7 +40,7 @@ QUIET: Final = 300.0
 
 NO_ROOM: Final = send_again("too many connections are open here")
 
-Serve = Callable[[Request, str], Awaitable[Answer]]
+Serve = Callable[[HttpRequest, str], Awaitable[HttpAnswer]]
 """Answers a peer's request."""
 
 
@@ -60,7 +60,7 @@ def listen(host: str, port: int, what: str = "requests") -> socket.socket:
     return listener
 
 
-class Server:
+class HttpServer:
     """A server on one port. `answer` may raise any error.
 
     `say` hears when requests may be lost. `what`, `port`: words for messages.
@@ -86,7 +86,7 @@ class Server:
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until cancelled."""
-        with Spare() as spare:
+        with SpareDescriptor() as spare:
             async with anyio.create_task_group() as group:
                 while True:
                     await anyio.wait_readable(listener)
@@ -112,7 +112,7 @@ class Server:
         connection.settimeout(0)
         return connection
 
-    async def _without_descriptors(self, listener: socket.socket, spare: Spare, why: OSError) -> None:
+    async def _without_descriptors(self, listener: socket.socket, spare: SpareDescriptor, why: OSError) -> None:
         self._peers.deaf()
         self._tell(f"{self._what} cannot be accepted", why.strerror or str(why))
         with spare.lent() as is_there:
@@ -122,7 +122,7 @@ class Server:
                 return
         await self._clock.sleep(PAUSE)
 
-    def _admit(self, connection: socket.socket, scope: anyio.CancelScope) -> Place | None:
+    def _admit(self, connection: socket.socket, scope: anyio.CancelScope) -> PeerPlace | None:
         try:
             peer = peer_of(connection.getpeername()[0])
         except OSError:  # it has gone already
@@ -136,7 +136,7 @@ class Server:
             _refuse(connection)
         return place
 
-    async def _attend(self, connection: socket.socket, place: Place, scope: anyio.CancelScope) -> None:
+    async def _attend(self, connection: socket.socket, place: PeerPlace, scope: anyio.CancelScope) -> None:
         """Have one exchange. No error leaves it."""
         try:
             with connection:
@@ -150,7 +150,7 @@ class Server:
         finally:
             self._peers.left(place)
 
-    async def _exchange(self, stream: SocketStream, place: Place, scope: anyio.CancelScope) -> None:
+    async def _exchange(self, stream: SocketStream, place: PeerPlace, scope: anyio.CancelScope) -> None:
         answer, is_head = NO_ROOM, False
         with scope:
             try:
@@ -159,7 +159,7 @@ class Server:
                     place.is_heard = True
                     is_head = request.method == "HEAD"
                     answer = await self._answer(request, place.peer)
-            except Refused as exc:
+            except RequestRefused as exc:
                 answer = exc.answer
             await send_answer(stream, answer, is_head=is_head)
             place.is_answered = True

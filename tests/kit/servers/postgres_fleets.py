@@ -14,7 +14,7 @@ from uptime_agent.libpq import Server
 from uptime_agent.postgres.contract import Column, OutcomeKind, Probe, Scope, StoreUnavailable, Type, Variant
 from uptime_agent.postgres.fleet import Fleet
 from uptime_agent.postgres.target import PostgresTarget
-from uptime_agent.tables.rows import Row
+from uptime_agent.tables.rows import TableRow
 
 OURS = "application_name = 'timerqueue'"
 NAME = "db.example"
@@ -124,4 +124,4 @@ async def most_of_ours(postgres, enough):
 def server_row(name, **values):
     """A row of the table of servers as it is read."""
     keys = "password_env password_file cluster group databases exclude most_databases connection_limit wait budget tags"
-    return Row("servers", name, dict.fromkeys(keys.split()) | {"dsn": f"host={name}", "is_enabled": True} | values)
+    return TableRow("servers", name, dict.fromkeys(keys.split()) | {"dsn": f"host={name}", "is_enabled": True} | values)

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from metric_kit import SETTINGS, outcome, sample
-from uptime_agent.postgres.storage import Batch, MetricWriter, Spool, SqliteMetrics
+from uptime_agent.postgres.storage import MetricWriter, SampleBatch, Spool, SqliteMetrics
 
 BATCHES = [
-    Batch((sample(at, ("a", at), ("b", at)), sample(at, (str(at // 2), None), probe=SETTINGS)), (outcome(at),))
+    SampleBatch((sample(at, ("a", at), ("b", at)), sample(at, (str(at // 2), None), probe=SETTINGS)), (outcome(at),))
     for at in range(6)
 ]
 SNAPSHOTS = [0, 2, 4]

@@ -206,7 +206,7 @@ class Process:
         if not config.get("has_only_queue"):
             self.agents.append(Agent(config, log, self.clock, schema=config["schema"]))
         if config.get("broker"):
-            audit.EVERY = config["audits"]
+            audit.AUDIT_S = config["audits"]
             queue = BeanstalkdQueue(config["broker"], ttr=TTR)
             schema = f"{config['schema']}_{QUEUED}"
             self.agents.append(Agent(config, log, self.clock, schema=schema, queue=queue, offset=FENCES))

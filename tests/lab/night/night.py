@@ -37,9 +37,9 @@ from schedule import Every
 from scheduler.stores import StoreError
 from scheduler.stores.memory import MemoryStore
 from uptime_agent import app
-from uptime_agent.app import Plan
+from uptime_agent.app import RunPlan
 from uptime_agent.config.config import parse_config
-from uptime_agent.config.limits import Limits
+from uptime_agent.config.limits import CheckLimits
 from uptime_agent.config.network import Network
 from uptime_agent.config.target import Target
 from uptime_agent.notify import Rules
@@ -82,7 +82,7 @@ class Night:
                 if self.world.is_configured(number, self.changes_read)
             ),
             store=Place(self),
-            limits=Limits(500.0, {"tcp": float(self.world.places), "host:*": 1_000.0}),
+            limits=CheckLimits(500.0, {"tcp": float(self.world.places), "host:*": 1_000.0}),
             network=Network((self._gateway(),), 2.0),
             channels=self.life.channels,
             rules=Rules(reminders=REMINDERS),
@@ -207,7 +207,7 @@ class Night:
 
     async def _run(self, life, seconds):
         source = Source(File(self.world), self.config)
-        await app.run(source.read(), life, Plan(seconds=seconds), self.world.clock, source=source)
+        await app.run(source.read(), life, RunPlan(seconds=seconds), self.world.clock, source=source)
 
     async def _befall(self):
         for at, seconds in self.world.steps:

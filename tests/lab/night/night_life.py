@@ -12,7 +12,7 @@ from night_world import ANSWERS_IN, World
 from scheduler.stores import StoreTakenOver
 from scheduler.stores.memory import MemoryStore
 from uptime_agent.checks.contract.result import Finding
-from uptime_agent.notify import Undelivered, Way
+from uptime_agent.notify import ChannelRoute, Undelivered
 from uptime_agent.text.url import Url
 
 CHANNELS = ("ops", "pager")
@@ -214,7 +214,7 @@ class Life:
         self.death = None
         self.commits = 0
         self.scope = anyio.CancelScope()
-        self.channels = {name: Way(channel=Post(self, name)) for name in CHANNELS}
+        self.channels = {name: ChannelRoute(channel=Post(self, name)) for name in CHANNELS}
 
     def death_in_this_commit(self):
         if self.death is None:

@@ -9,7 +9,7 @@ import pytest
 from kit import when
 from scheduler import Outcome, RunEnded
 from timerqueue import SystemClock
-from uptime_agent.app import Plan, run
+from uptime_agent.app import RunPlan, run
 from uptime_agent.checks import PORTS
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.checks.http.http_check import HttpCheck
@@ -17,11 +17,11 @@ from uptime_agent.checks.net.resolve import Unresolved
 from uptime_agent.checks.target_check import Mode
 from uptime_agent.config.config import parse_config
 from uptime_agent.show.lines import JsonLines
-from uptime_agent.targets.flapping import THRESHOLD, Standing, after
+from uptime_agent.targets.flapping import THRESHOLD, TargetStanding, after
 from uptime_agent.targets.status import TargetStatus, fold
 from uptime_agent.text.url import parse_url
 
-RESULT = {"u": Standing.UP, "d": Standing.DOWN}
+RESULT = {"u": TargetStanding.UP, "d": TargetStanding.DOWN}
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ async def test_heartbeat_attempts_are_shown_by_the_agent(answering):
         {},
     )
     stream, clock = io.StringIO(), SystemClock()
-    code = await run(config, JsonLines(stream, clock.wall), Plan(once=True), clock)
+    code = await run(config, JsonLines(stream, clock.wall), RunPlan(once=True), clock)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     (check,) = (line for line in lines if line["event"] == "check")
     assert (code, check["status"], check["attempt"], check["max_attempts"]) == (0, "up", 2, 2)

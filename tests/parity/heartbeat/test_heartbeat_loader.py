@@ -11,7 +11,7 @@ from scheduler import StoreUnavailable, StoreUnusable
 from scheduler.stores.sqlite import SQLiteStore
 from scheduler.testing import FlakyStore
 from timerqueue import SystemClock
-from uptime_agent.app import Plan, run
+from uptime_agent.app import RunPlan, run
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.config.config import parse_config
 from uptime_agent.config.place import StorePlace
@@ -82,7 +82,7 @@ async def agent(up):
         )
         config = evolve(parse_config(checks, "uptime.toml", {}), store=Given(file=store))
         with anyio.fail_after(PATIENCE):
-            return await run(config, display, Plan(once=once), SystemClock())
+            return await run(config, display, RunPlan(once=once), SystemClock())
 
     return start
 

@@ -6,11 +6,11 @@ from hypothesis import given, strategies as st
 from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import Status
-from uptime_agent.targets.flapping import Standing, after
+from uptime_agent.targets.flapping import TargetStanding, after
 from uptime_agent.targets.status import TargetStatus, Verdict
 
-RESULTS = {"u": Standing.UP, "d": Standing.DOWN}
-LETTERS = {Standing.UP: "u", Standing.DOWN: "d", Standing.FLAPPING: "f"}
+RESULTS = {"u": TargetStanding.UP, "d": TargetStanding.DOWN}
+LETTERS = {TargetStanding.UP: "u", TargetStanding.DOWN: "d", TargetStanding.FLAPPING: "f"}
 
 series_of_results = st.text("ud", min_size=1, max_size=40)
 thresholds = st.integers(0, 6)
@@ -58,7 +58,7 @@ def test_heartbeat_state_by_series(series, standings, opened):
 def test_heartbeat_state_flapping_adds_its_counts_up():
     """An alternating series is one state that has counted everything."""
     last = states("ud" * 10)[-1]
-    assert (last.status, last.checks, last.up, last.down) == (Standing.FLAPPING, 20, 10, 10)
+    assert (last.status, last.checks, last.up, last.down) == (TargetStanding.FLAPPING, 20, 10, 10)
     assert last.ends is None
 
 
@@ -66,15 +66,15 @@ def test_heartbeat_state_a_stable_series_ends_flapping_and_then_one_change_is_a_
     """The new state begins with the result that ended the flapping."""
     *_, flapping = states("udud")
     *_, stable = states("uuuuuu", state=flapping)
-    assert (stable.status, stable.checks, stable.ends.status) == (Standing.UP, 4, Standing.FLAPPING)
+    assert (stable.status, stable.checks, stable.ends.status) == (TargetStanding.UP, 4, TargetStanding.FLAPPING)
     (changed,) = states("d", state=stable)
-    assert (changed.status, changed.checks) == (Standing.DOWN, 1)
+    assert (changed.status, changed.checks) == (TargetStanding.DOWN, 1)
     assert changed.ends.id == stable.id != flapping.id
 
 
 def test_heartbeat_state_a_flapping_remembers_no_more_than_its_end_depends_on():
     """A target that flaps for a year holds two results."""
-    assert states("ud" * 50)[-1].flap_history == (Standing.UP, Standing.DOWN)
+    assert states("ud" * 50)[-1].flap_history == (TargetStanding.UP, TargetStanding.DOWN)
 
 
 def test_heartbeat_state_duration_grows():
@@ -104,8 +104,8 @@ def test_heartbeat_state_a_transition_sets_ends_which_has_no_ends_itself():
 )
 def test_heartbeat_state_id_is_of_the_sanitised_name_the_milliseconds_and_a_counter(name, start):
     """So two states that begin in the same millisecond differ."""
-    first = after(None, Standing.UP, 1.5, name=name, threshold=0)
-    second = after(first, Standing.DOWN, 1.5, name=name, threshold=0)
+    first = after(None, TargetStanding.UP, 1.5, name=name, threshold=0)
+    second = after(first, TargetStanding.DOWN, 1.5, name=name, threshold=0)
     assert (first.id, second.id) == (start + "0", start + "1")
 
 
@@ -165,4 +165,4 @@ def test_heartbeat_state_of_a_target_follows_its_verdicts():
     run = RunEnded("api", when(0.0), when(0.0), when(7.0), 1, 0.0, 0.0, Outcome.SUCCEEDED, None, None, ())
     for status in (Status.UNKNOWN, Status.UP, Status.DEGRADED, Status.UNKNOWN, Status.UP, Status.DOWN):
         target.record(Verdict(status=status), run)
-    assert (target.state.status, target.state.started_at, target.state.ends.up) == (Standing.DOWN, 7.0, 3)
+    assert (target.state.status, target.state.started_at, target.state.ends.up) == (TargetStanding.DOWN, 7.0, 3)

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from kit import T0, at
 from schedule import After, At, Calendar, Cron, Every
 from scheduler import JobState, Outcome, Retry, RunEnded, Scheduler
-from scheduler._plan.after_run import GO_ON, Verdict, after_run
+from scheduler._plan.after_run import GO_ON, Decision, after_run
 from scheduler._plan.planner import planner_for
 from scheduler._values.policy import Policy
 from timerqueue import seeded_random
@@ -82,9 +82,9 @@ def test_a_month_counts_as_thirty_days(schedule, days):
 @pytest.mark.parametrize(
     ("outcome", "failures", "verdict"),
     [
-        (Outcome.FAILED, 1, Verdict(retry_in=112.5)),
-        (Outcome.TIMED_OUT, 1, Verdict(retry_in=112.5)),
-        (Outcome.TIMED_OUT, 3, Verdict(disable="failed 3 times in a row, with 2 retries allowed")),
+        (Outcome.FAILED, 1, Decision(retry_in=112.5)),
+        (Outcome.TIMED_OUT, 1, Decision(retry_in=112.5)),
+        (Outcome.TIMED_OUT, 3, Decision(disable="failed 3 times in a row, with 2 retries allowed")),
         (Outcome.CANCELLED, 3, GO_ON),
     ],
 )

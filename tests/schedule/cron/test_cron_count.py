@@ -7,7 +7,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from kit import examples
 from schedule import Cron
-from schedule._cron_count import LONGEST
+from schedule._cron.count import MAX_SPAN
 
 DAY, HOUR, MINUTE, MICROSECOND = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1), timedelta(microseconds=1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -104,7 +104,7 @@ def test_any_stretch_has_as_many_slots_as_one_finds_one_by_one(expression, tz, c
     st.sampled_from([each for each in EXPRESSIONS if not each.startswith("*")]),
     st.sampled_from(ZONES),
     st.datetimes(datetime(1971, 1, 1), datetime(2036, 1, 1), timezones=st.just(UTC)),
-    st.timedeltas(timedelta(0), LONGEST),
+    st.timedeltas(timedelta(0), MAX_SPAN),
 )
 def test_months_are_counted_as_wholes(expression, tz, after, length):
     """Leap days, last days and years included."""
@@ -115,8 +115,8 @@ def test_months_are_counted_as_wholes(expression, tz, after, length):
 def test_more_than_a_hundred_days_are_a_lower_bound():
     """It is the count of the first hundred days, which takes no longer."""
     cron = Cron("* * * * *", tz="Europe/Berlin")
-    assert cron.count(NOON, NOON + LONGEST) == (100 * 24 * 60, True)
-    assert cron.count(NOON, NOON + LONGEST + MICROSECOND) == (100 * 24 * 60, False)
+    assert cron.count(NOON, NOON + MAX_SPAN) == (100 * 24 * 60, True)
+    assert cron.count(NOON, NOON + MAX_SPAN + MICROSECOND) == (100 * 24 * 60, False)
     assert cron.count(NOON, NOON + 5_000 * DAY) == (100 * 24 * 60, False)
 
 

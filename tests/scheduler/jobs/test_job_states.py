@@ -22,14 +22,14 @@ from scheduler import (
     RunStarted,
     Scheduler,
 )
-from scheduler._values.state import TRANSITIONS, Step, advance
+from scheduler._values.state import TRANSITIONS, LifeStep, advance
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START, ManualClock
 
 WAYS = {(before, after) for ways in TRANSITIONS.values() for before, after in ways.items()}
 
 
-@pytest.mark.parametrize("step", Step)
+@pytest.mark.parametrize("step", LifeStep)
 @pytest.mark.parametrize("state", JobState)
 def test_a_step_is_in_the_table_or_is_refused(step, state):
     """An impossible one is an error of its own kind that names both."""

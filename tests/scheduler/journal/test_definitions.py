@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from hypothesis import example, given, strategies as st
 
 from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, Window
-from schedule._instant import LONGEST_DURATION
+from schedule._common.instant import LONGEST_DURATION
 from scheduler import Delivery, InvalidJob, MalformedJob, Overlap, Retry, Scheduler
 from scheduler._jobs.call import awaited, on_the_loop
 from scheduler._jobs.definition import Definition

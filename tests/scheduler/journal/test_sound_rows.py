@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler import JobState, Outcome, Retention, Scheduler
-from scheduler._journal.sanitize import LATEST_US, MOST, sound_pause, sound_state, sound_tick
+from scheduler._journal.sanitize import LATEST_US, MAX_NUMBER, sound_pause, sound_state, sound_tick
 from scheduler._values.telling import LONGEST_ERROR
 from scheduler.stores import Batch, StoredJob, StoredPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
@@ -23,7 +23,12 @@ NO_RETRY = dict.fromkeys(("retry_due_us", "retry_attempt", "retry_at_us"))
 
 @pytest.mark.parametrize(
     "row",
-    [STATE, StoredState("b"), StoredState("b", missed_is_exact=False), STATE._replace(next_us=LATEST_US, runs=MOST)],
+    [
+        STATE,
+        StoredState("b"),
+        StoredState("b", missed_is_exact=False),
+        STATE._replace(next_us=LATEST_US, runs=MAX_NUMBER),
+    ],
 )
 def test_a_state_that_makes_sense_is_left_alone(row):
     """The same object."""

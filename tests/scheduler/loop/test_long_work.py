@@ -4,7 +4,7 @@ from math import ceil
 
 from anyio.lowlevel import checkpoint
 
-from scheduler._loop.long_work import LONGEST, LONGEST_SLEEP, MOST, LongWork
+from scheduler._loop.long_work import MAX_PAUSE_S, PIECE_JOBS, PIECE_S, LongWork
 from timerqueue import SystemClock
 
 
@@ -40,7 +40,7 @@ async def test_a_piece_takes_some_milliseconds_and_then_it_sleeps_as_long():
     """Half of the loop is left to the others, however much there is to be done, and whatever a job takes."""
     clock = Clock()
     pieces = await work_through(clock, 7_000, 0.00011)
-    jobs = ceil(LONGEST / 0.00011)
+    jobs = ceil(PIECE_S / 0.00011)
     assert set(pieces[:-1]) == {jobs}
     assert set(clock.slept) == {round(jobs * 0.00011, 6)}
 
@@ -57,12 +57,12 @@ async def test_a_piece_that_did_not_get_the_processor_is_not_slept_off():
     """A machine that stands still for a second is none the better for a second of sleep."""
     clock = Clock()
     await work_through(clock, 3, 1.0)
-    assert clock.slept == [LONGEST_SLEEP] * 2
+    assert clock.slept == [MAX_PAUSE_S] * 2
 
 
 async def test_a_clock_that_stands_still_ends_pieces_too(clock):
     """Nobody sets it while the loop is busy, and a sleep would not end."""
-    assert await work_through(StandsStill(clock), 3 * MOST, 0.0) == [MOST, MOST, MOST]
+    assert await work_through(StandsStill(clock), 3 * PIECE_JOBS, 0.0) == [PIECE_JOBS, PIECE_JOBS, PIECE_JOBS]
 
 
 class StandsStill:

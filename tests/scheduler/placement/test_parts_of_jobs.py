@@ -16,7 +16,7 @@ from scheduler._placement import (
     lacks,
     read_part,
 )
-from scheduler.stores import SHARDS, LabelledShard, Peer, Rightful, View, shard_of
+from scheduler.stores import SHARDS, Assignment, LabelledShard, Peer, View, shard_of
 
 LABELS = st.sampled_from([None, "region=eu", "region=eu, zone=a", "a=|"])
 PARTS = st.one_of(
@@ -123,7 +123,7 @@ def test_whoever_comes_and_goes_the_chosen_have_one_part_each(count, lives, plac
     owners = [0] * count
     for zones in lives:
         agents = [peer(number, labels={"zone": zone}) for number, zone in enumerate(zones, 1)]
-        rightful = Rightful(view_of(agents, owners, shards))
+        rightful = Assignment(view_of(agents, owners, shards))
         now = [rightful[shard] for shard in shards.values()]
         there = [owner for owner in now if owner]
         assert len(there) == len(set(there)) == min(count, len(zones))
@@ -141,9 +141,9 @@ def test_agents_that_see_the_same_agree(count, zones, data):
     owners = [data.draw(st.integers(0, len(zones))) for _ in range(count)]
     gone = data.draw(st.sets(st.integers(1, 6)))
     view = view_of(agents, owners, shards)
-    found = [Rightful(view, gone)[shard] for shard in shards.values()]
+    found = [Assignment(view, gone)[shard] for shard in shards.values()]
     other = evolve(view, me=2, peers=tuple(data.draw(st.permutations(agents))))
-    assert [Rightful(other, gone)[shard] for shard in reversed(shards.values())] == found[::-1]
+    assert [Assignment(other, gone)[shard] for shard in reversed(shards.values())] == found[::-1]
     assert gone.isdisjoint(found)
 
 
@@ -154,7 +154,7 @@ def test_the_part_of_an_agent_is_that_of_its_name():
     web, other = peer(7, name="web", labels={"region": "eu"}), peer(8, name="other", labels={"region": "eu"})
 
     def owner(*agents):
-        return Rightful(
+        return Assignment(
             View(me=8, peers=agents, owners=(0,) * SHARDS, at_us=0, labelled={shard: LabelledShard(part.text, 0)})
         )[shard]
 

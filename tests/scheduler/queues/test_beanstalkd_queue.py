@@ -15,7 +15,7 @@ from scheduler.queues._beanstalkd import commander, connection
 from scheduler.queues._beanstalkd.address import Address, address_of
 from scheduler.queues._beanstalkd.body import Later, decode, encode
 from scheduler.queues.beanstalkd import BeanstalkdQueue
-from scheduler.testing.queues import FakeBeanstalkd, Opened, Turned
+from scheduler.testing.queues import FakeBeanstalkd, OpenQueue, Turned
 from timerqueue import SystemClock
 from timerqueue.testing import ManualClock
 
@@ -132,7 +132,7 @@ def test_a_server_that_says_nothing_counts_as_gone(tmp_path, monkeypatch):
     """The bound of each answer is above the longest wait that a server is asked for; no thread waits for ever."""
     monkeypatch.setattr(connection, "PATIENCE", 0.1)
     with Silent(tmp_path / "socket"), pytest.raises(QueueUnavailable, match="timed out"):
-        connection.Connection(Address(path=str(tmp_path / "socket")), ["default"], wait=0.1)
+        connection.BeanstalkConnection(Address(path=str(tmp_path / "socket")), ["default"], wait=0.1)
 
 
 def test_a_server_that_could_not_be_reached_is_left_alone_for_a_while(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_a_server_that_is_full_has_ticks_wait_here(tmp_path):
     with FakeBeanstalkd(tmp_path / "socket") as server:
         server.is_full = True
         queue = BeanstalkdQueue(server.address)
-        opened = Opened(queue, Turned(clock, lambda seconds: None))
+        opened = OpenQueue(queue, Turned(clock, lambda seconds: None))
         try:
             tick = Tick("a", int((clock.wall() - 1) * 1e6))
             assert queue.put([tick]) == [None]
@@ -175,7 +175,7 @@ def test_an_instance_is_a_text_though_its_digits_have_no_letter(tmp_path):
     """It is written into a column of texts."""
     with FakeBeanstalkd(tmp_path / "socket") as server:
         queue = BeanstalkdQueue(server.address)
-        Opened(queue, Turned(SystemClock(), lambda seconds: None))
+        OpenQueue(queue, Turned(SystemClock(), lambda seconds: None))
         try:
             (place,) = queue.put([Tick("a", int((SystemClock().wall() + 60) * 1e6))])
             assert isinstance(place.instance, str)
@@ -188,7 +188,7 @@ def test_a_taker_that_holds_enough_takes_no_more(tmp_path):
     """What a machine cannot run yet is left for others."""
     with FakeBeanstalkd(tmp_path / "socket") as server:
         queue = BeanstalkdQueue(server.address, window=3)
-        opened = Opened(queue, Turned(SystemClock(), lambda seconds: None))
+        opened = OpenQueue(queue, Turned(SystemClock(), lambda seconds: None))
         try:
             queue.put([Tick(str(n), 0) for n in range(5)])
             opened.wait_for(3)
@@ -206,7 +206,7 @@ def test_ticks_that_were_held_for_too_long_are_told_together(tmp_path, caplog):
     clock = ManualClock()
     with FakeBeanstalkd(tmp_path / "socket", clock=clock) as server:
         queue = BeanstalkdQueue(server.address)
-        opened = Opened(queue, Turned(clock, clock.advance))
+        opened = OpenQueue(queue, Turned(clock, clock.advance))
         try:
             queue.put([Tick(str(n), 0) for n in range(50)])
             opened.wait_for(50)
@@ -225,7 +225,7 @@ def test_jobs_of_others_are_one_warning_a_minute(tmp_path, caplog):
     clock = ManualClock()
     with FakeBeanstalkd(tmp_path / "socket", clock=clock) as server:
         queue = BeanstalkdQueue(server.address)
-        Opened(queue, Turned(clock, clock.advance))
+        OpenQueue(queue, Turned(clock, clock.advance))
         try:
             put_by_others(server, 1)
             wait_until(lambda: told_of_strangers(caplog) == [1])

@@ -9,7 +9,7 @@ import pytest
 import beanstalkd_server
 from scheduler.queues import QueueUnavailable
 from scheduler.queues._beanstalkd.address import address_of
-from scheduler.queues._beanstalkd.connection import LONGEST_WAIT, Connection
+from scheduler.queues._beanstalkd.connection import LONGEST_WAIT, BeanstalkConnection
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.queues.local import LocalQueue
 from scheduler.testing.queues import (
@@ -141,7 +141,7 @@ class ConnectionRules:
 
     def test_an_answer_of_a_protocol_error_ends_the_connection(self, server):
         """After a BAD_FORMAT the body is read as a command: one answer too many, which the next would take for its."""
-        connection = Connection(address_of(server.address), ["default"])
+        connection = BeanstalkConnection(address_of(server.address), ["default"])
         found = connection._socket
         assert found.gettimeout() > LONGEST_WAIT, "a socket that gives up before the server answers"
         with pytest.raises(QueueUnavailable, match="BadFormat"):

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from scheduler.queues._beanstalkd.wire import AT_ONCE, Answer, StrangeAnswer, Wire
+from scheduler.queues._beanstalkd.wire import AT_ONCE, BeanstalkWire, Reply, StrangeAnswer
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def test_a_thousand_commands_take_ten_sends(ends):
     ours, theirs = ends
     counted = Counted(ours)
     theirs.sendall(b"".join(b"INSERTED %d\r\n" % number for number in range(1_000)))
-    answers = list(Wire(counted).exchange([b"put\r\n"] * 1_000))
-    assert answers == [Answer(b"INSERTED", number) for number in range(1_000)]
+    answers = list(BeanstalkWire(counted).exchange([b"put\r\n"] * 1_000))
+    assert answers == [Reply(b"INSERTED", number) for number in range(1_000)]
     assert counted.sends == 1_000 / AT_ONCE
 
 
@@ -44,11 +44,11 @@ def test_a_body_is_read_by_its_length(ends):
     """Whatever stands in it; and what follows it is the next answer."""
     ours, theirs = ends
     theirs.sendall(b"RESERVED 7 12\r\nNOT_FOUND\r\nx\r\nNOT_FOUND\r\nOK 2\r\nab\r\nTIMED_OUT\r\n")
-    assert list(Wire(ours).exchange([b"\r\n"] * 4)) == [
-        Answer(b"RESERVED", 7, b"NOT_FOUND\r\nx"),
-        Answer(b"NOT_FOUND"),
-        Answer(b"OK", 2, b"ab"),
-        Answer(b"TIMED_OUT"),
+    assert list(BeanstalkWire(ours).exchange([b"\r\n"] * 4)) == [
+        Reply(b"RESERVED", 7, b"NOT_FOUND\r\nx"),
+        Reply(b"NOT_FOUND"),
+        Reply(b"OK", 2, b"ab"),
+        Reply(b"TIMED_OUT"),
     ]
 
 
@@ -59,8 +59,8 @@ def test_an_answer_that_no_command_has_ends_the_exchange(ends, answer):
     """What comes after it may be anything."""
     ours, theirs = ends
     theirs.sendall(b"DELETED\r\n" + answer + b"DELETED\r\n")
-    answers = Wire(ours).exchange([b"delete 1\r\n"] * 3)
-    assert next(answers) == Answer(b"DELETED")
+    answers = BeanstalkWire(ours).exchange([b"delete 1\r\n"] * 3)
+    assert next(answers) == Reply(b"DELETED")
     with pytest.raises((StrangeAnswer, ValueError)):
         next(answers)
 
@@ -72,4 +72,4 @@ def test_a_stream_that_ends_within_an_answer_is_an_error(ends, answer):
     theirs.sendall(answer)
     theirs.close()
     with pytest.raises((ConnectionError, StrangeAnswer)):
-        next(Wire(ours).exchange([b"reserve\r\n"]))
+        next(BeanstalkWire(ours).exchange([b"reserve\r\n"]))

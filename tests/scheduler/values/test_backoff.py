@@ -3,12 +3,12 @@
 from hypothesis import given, strategies as st
 
 from scheduler import Retry, Scheduler, StoreUp
-from scheduler._values.backoff import LONGEST, Backoff
+from scheduler._values.backoff import MAX_DELAY_S, Backoff
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing.flaky import FlakyStore
 
 
-@given(first=st.floats(1e-9, 1e9), longest=st.floats(1e-9, LONGEST), failures=st.integers(1, 10**30))
+@given(first=st.floats(1e-9, 1e9), longest=st.floats(1e-9, MAX_DELAY_S), failures=st.integers(1, 10**30))
 def test_a_delay_has_its_bound_after_any_number_of_failures(first, longest, failures):
     """It never overflows, and never shrinks."""
     delay = Backoff(first, longest).after(failures)
@@ -45,7 +45,7 @@ async def test_a_store_that_comes_back_after_two_thousand_failures_is_used_again
 async def test_a_retry_without_a_cap_ends_each_run_and_is_stored(clock, events):
     """Its delay stops growing before it is later than what a store or a calendar can hold."""
     retry = Retry.exponential("1h", cap=None, past_next_start=True, jitter=0.0)
-    assert retry.delay(10**6, random=0.0) == LONGEST
+    assert retry.delay(10**6, random=0.0) == MAX_DELAY_S
 
     def fail():
         raise ValueError

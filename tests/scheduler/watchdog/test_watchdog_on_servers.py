@@ -78,7 +78,7 @@ def world(postgres_server, postgres_schema, broker):
 
 def often(monkeypatch):
     """Have agents audit by their own clocks all the time."""
-    monkeypatch.setattr("scheduler._fleet.queue.audit.EVERY", 0.2)
+    monkeypatch.setattr("scheduler._fleet.queue.audit.AUDIT_S", 0.2)
 
 
 def standing(s):

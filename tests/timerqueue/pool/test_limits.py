@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from kit import examples
 from timerqueue import UnknownLimit, needs_of
-from timerqueue._limits import Limits
+from timerqueue._limits.limits import Limits
 
 
 class Claim:
@@ -151,7 +151,7 @@ def test_nothing_of_one_unit_waits_while_it_could_run(todo):
 @given(todo=operations(MIXED_NEEDS, st.integers(2, 4)))
 def test_who_could_run_waits_only_for_one_who_cannot(patience, todo):
     """With weights and several needs, work that has room waits only to let another at one of its limits go first."""
-    with mock.patch("timerqueue._limits.PATIENCE", patience):
+    with mock.patch("timerqueue._limits.limits.PATIENCE", patience):
         check_that_who_could_run_waits_only_for_one_who_cannot(todo)
 
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from timerqueue._plain_line import COMPACT_ABOVE, PlainLine
+from timerqueue._limits.plain_line import COMPACT_ABOVE, PlainLine
 
 
 class Waits:

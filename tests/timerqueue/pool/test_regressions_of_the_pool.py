@@ -6,7 +6,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from timerqueue import Entry, TaskPool, TimerHeap, Work
-from timerqueue._limits import Limits
+from timerqueue._limits.limits import Limits
 
 
 class Claim:

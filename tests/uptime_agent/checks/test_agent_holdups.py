@@ -9,7 +9,7 @@ from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import Finding, Status
 from uptime_agent.checks.holdups import TICK, Holdups
 from uptime_agent.checks.kinds import BY_SCHEME
-from uptime_agent.targets.flapping import Standing
+from uptime_agent.targets.flapping import TargetStanding
 from uptime_agent.targets.status import TargetStatus, fold
 from uptime_agent.text.url import parse_url
 
@@ -173,4 +173,4 @@ async def test_what_is_unknown_moves_no_state(target_check):
     target.record(fold([await target_check(Well()).run()]), run)
     before = target.state
     target.record(fold([await target_check(SlowToConnect(), holdups=Lost(made.clock, 5.0)).run()]), run)
-    assert (target.state, before.status, before.checks) == (before, Standing.UP, 1)
+    assert (target.state, before.status, before.checks) == (before, TargetStanding.UP, 1)

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from kit import PATIENCE
 from timerqueue.testing import START
 from uptime_agent.checks import Clash, Status
-from uptime_agent.checks.ntp import NTP, Answer, instant, question, read
+from uptime_agent.checks.ntp import NTP, NtpAnswer, instant, question, read
 from uptime_agent.testing import DatagramConformance
 from uptime_agent.testing._servers import answering
 from uptime_agent.text import parse_url
@@ -190,7 +190,7 @@ def test_any_bytes_are_an_answer_or_none(data, sent):
         data[24:32] = sent.to_bytes(8, "big")
         data[0] = data[0] & ~7 | 4
     found = read(bytes(data), {sent}, sent)
-    assert found is None or isinstance(found, Answer)
+    assert found is None or isinstance(found, NtpAnswer)
     if found is not None:
         assert -(2**32) < found.offset < 2**32
         assert found.delay < inf

@@ -3,7 +3,7 @@
 import pytest
 
 from uptime_agent.config.config import parse_config
-from uptime_agent.notify import Digest, Rate
+from uptime_agent.notify import Digest, MessageRate
 from uptime_agent.toml import ConfigError
 
 CHECK = "[[check]]\nurl = 'http://a.example'\n"
@@ -18,7 +18,7 @@ def test_channels_and_rules_are_read():
     """With what holds where nothing is said."""
     config = parse(f"[notify]\nreminders = '4h'\nexpiry = '2d'\ndigest = false\n{OPS}rate = '20/1m'\n{CHECK}")
     (way,) = config.channels.values()
-    assert (way.channel.place, way.timeout, way.rate) == ("http://hook.example", 10.0, Rate(20, 60.0))
+    assert (way.channel.place, way.timeout, way.rate) == ("http://hook.example", 10.0, MessageRate(20, 60.0))
     assert (config.rules.reminders, config.rules.expiry, config.rules.digest) == (4 * 3600, 2 * 86400, None)
     assert config.targets[0].notify is None
     config = parse(f"[defaults]\nnotify = ['ops']\n{OPS}{CHECK}{CHECK}name = 'b'\nnotify = []\n")

@@ -14,7 +14,7 @@ from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.config.config import parse_config
 from uptime_agent.config.place import MetricsPlace, StorePlace
 from uptime_agent.config.rights import warnings_about, warnings_about_owners
-from uptime_agent.show.display import View
+from uptime_agent.show.display import Screen
 from uptime_agent.show.table import draw
 from uptime_agent.targets.status import TargetStatus, fold
 
@@ -86,7 +86,7 @@ def test_the_table_says_whose_certificate_is_not_verified():
     known.last = fold([up])
     known.last_run = type("Run", (), {"ended": when(10.0), "lateness": 0.0})()
     console = Console(file=io.StringIO(), width=160, height=24)
-    console.print(draw(View(targets=[known], scheduler=scheduler, now=lambda: 20.0), 160, 24))
+    console.print(draw(Screen(targets=[known], scheduler=scheduler, now=lambda: 20.0), 160, 24))
     assert "status 200, certificate not verified" in console.file.getvalue()
 
 

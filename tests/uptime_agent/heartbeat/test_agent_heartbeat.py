@@ -9,13 +9,13 @@ from hypothesis import given, strategies as st
 from kit import settle, until
 from notify_kit import MESSAGE
 from timerqueue import SystemClock
-from uptime_agent.app import Plan, run
+from uptime_agent.app import RunPlan, run
 from uptime_agent.checks import CheckResult, Status
 from uptime_agent.config import parse_config
 from uptime_agent.heartbeat.heart import LATE, Bounds, Heart
 from uptime_agent.heartbeat.plan import Heartbeat
 from uptime_agent.notify.backlog import Backlog
-from uptime_agent.notify.entries import NEVER, Entries, Entry, instant_of
+from uptime_agent.notify.entries import NEVER, Entries, OutboxEntry, instant_of
 from uptime_agent.toml import ConfigError
 
 CHECK = '[[check]]\nurl = "http://127.0.0.1"\n'
@@ -164,7 +164,7 @@ NOW = 1e9
 def test_a_channel_is_stuck_if_it_leaves_a_message_lying(next_in, is_failing, is_stuck):
     """A message that waits for the turn that the channel's rate gives it is not left lying."""
     entries = Entries()
-    entries.put(Entry(MESSAGE, Job(None if next_in is None else instant_of(NOW + next_in))))
+    entries.put(OutboxEntry(MESSAGE, Job(None if next_in is None else instant_of(NOW + next_in))))
     backlog = Backlog(entries, {"ops"} if is_failing else set())
     assert backlog.stuck(["ops", "dev"], NOW) == {"ops": is_stuck, "dev": False}
     backlog.taken("ops")
@@ -215,10 +215,10 @@ async def test_an_agent_asks_for_its_url(serve, answers):
     text = f'[[check]]\nurl = "http://127.0.0.1:{server.port}"\n'
     text += f'[heartbeat]\nurl = "http://127.0.0.1:{receiver.port}/ping/1"\ninterval = "1s"'
     config = parse_config(f'store = "memory"\n{text}', "uptime.toml", {})
-    await run(config, Plain(), Plan(once=True), SystemClock())
+    await run(config, Plain(), RunPlan(once=True), SystemClock())
     assert receiver.connections == 0
     async with anyio.create_task_group() as group:
-        group.start_soon(run, config, Plain(), Plan(), SystemClock())
+        group.start_soon(run, config, Plain(), RunPlan(), SystemClock())
         await until(lambda: receiver.requests)
         group.cancel_scope.cancel()
     assert receiver.requests[0].startswith("GET /ping/1 HTTP/1.1\r\n")

@@ -26,7 +26,7 @@ from uptime_agent.config.config import LARGEST_FILE, parse_config, read_config
 from uptime_agent.config.limits import read_limits
 from uptime_agent.config.place import store_place
 from uptime_agent.config.preview import config_lines
-from uptime_agent.show.display import View
+from uptime_agent.show.display import Screen
 from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import remembered_text
 from uptime_agent.show.table import draw
@@ -120,7 +120,7 @@ def stored_report(text):
     before = {"status": "down", "since": 1.0, "counts": {}, "changes": 0, "state": None}
     restore(known, [evolve(record, result={**result, "before": before, "results": [result]})])
     console = Console(file=io.StringIO(), width=160, height=24)
-    console.print(draw(View(targets=[known], scheduler=Scheduler(), now=lambda: 1.0), 160, 24))
+    console.print(draw(Screen(targets=[known], scheduler=Scheduler(), now=lambda: 1.0), 160, 24))
     return plain_line(record) + json_line(record) + remembered_text(known)
 
 

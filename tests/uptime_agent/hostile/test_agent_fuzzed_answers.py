@@ -18,7 +18,7 @@ from uptime_agent.checks import CheckResult, Resolver, Status
 from uptime_agent.checks.dns import DNS
 from uptime_agent.checks.domain import DOMAIN
 from uptime_agent.checks.ntp import NTP
-from uptime_agent.notify import Means, Notification, Undelivered, Way
+from uptime_agent.notify import ChannelDeps, ChannelRoute, Notification, Undelivered
 from uptime_agent.notify.delivery import sent
 from uptime_agent.testing._servers import answering
 from uptime_agent.text import harmless, parse_url
@@ -57,9 +57,9 @@ async def wire(serve):
 
 async def deliver(made):
     """Send a message as the outbox does: what is said of it, and whether it was taken."""
-    means = Means(Resolver({}), SystemClock())
+    means = ChannelDeps(Resolver({}), SystemClock())
     try:
-        return await sent(Notification((MESSAGE,)), Way(channel=made, timeout=PATIENCE), means, str), True
+        return await sent(Notification((MESSAGE,)), ChannelRoute(channel=made, timeout=PATIENCE), means, str), True
     except Undelivered as exc:
         return str(exc), False
 

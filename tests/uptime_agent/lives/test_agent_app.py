@@ -9,7 +9,7 @@ import pytest
 from kit import PATIENCE, until
 from timerqueue import SystemClock
 from timerqueue.testing import ManualClock
-from uptime_agent.app import Plan, run
+from uptime_agent.app import RunPlan, run
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.config.config import parse_config
 
@@ -73,7 +73,7 @@ async def test_garbage_collections_do_not_look_at_what_is_loaded(serve, answers)
 
     server = await serve(answers.respond())
     display, found = Watching(), (gc.get_freeze_count(), gc.get_threshold())
-    await run_agent(targets(server.port, 1), Plan(once=True), display)
+    await run_agent(targets(server.port, 1), RunPlan(once=True), display)
     frozen, thresholds = display.collector
     assert frozen > 1_000
     assert thresholds > found[1]
@@ -85,7 +85,7 @@ async def test_each_check_runs_once(serve, answers):
     """Its results reach the display, and the exit code is 0 because all is well."""
     server = await serve(answers.respond())
     display = Recorder()
-    code = await run_agent(targets(server.port, 3), Plan(once=True), display)
+    code = await run_agent(targets(server.port, 3), RunPlan(once=True), display)
     assert code == 0
     assert sorted(display.checks) == [("0", Status.UP, True), ("1", Status.UP, True), ("2", Status.UP, True)]
     assert (display.summary.checks, display.summary.targets) == (3, {Status.UP: 3})
@@ -101,7 +101,7 @@ async def test_a_check_whose_target_goes_down_tells_the_change(serve, answers):
     server = await serve(once_good)
     display = Recorder()
     async with anyio.create_task_group() as group:
-        group.start_soon(run_agent, targets(server.port, 1, interval="20ms"), Plan(), display)
+        group.start_soon(run_agent, targets(server.port, 1, interval="20ms"), RunPlan(), display)
         with anyio.fail_after(PATIENCE):
             await display.is_down.wait()
         group.cancel_scope.cancel()
@@ -113,7 +113,7 @@ async def test_a_check_whose_target_goes_down_tells_the_change(serve, answers):
 async def test_once_says_that_it_tells_no_channel(up, channel):
     """Whoever counts on being told would wait in vain."""
     display = Recorder()
-    await run_agent(targets(up.port, 1) + "\n" + channel, Plan(once=True), display)
+    await run_agent(targets(up.port, 1) + "\n" + channel, RunPlan(once=True), display)
     assert any("no channel is told" in each for each in display.notices) is bool(channel)
 
 
@@ -122,7 +122,7 @@ async def test_a_disabled_check_does_not_run(serve, answers):
     server = await serve(answers.respond())
     display = Recorder()
     text = targets(server.port, 1) + f'\n[[check]]\nurl = "tcp://127.0.0.1:{server.port}"\nenabled = false'
-    await run_agent(text, Plan(once=True), display)
+    await run_agent(text, RunPlan(once=True), display)
     assert [target.name for target in display.view.targets] == ["0"]
     assert server.connections == 1
 
@@ -132,7 +132,7 @@ async def test_a_limit_holds_checks_back(serve, answers, limit):
     """Never more at a time than it says, whichever it is; all have their turn."""
     server = await serve(answers.respond())
     display = Recorder()
-    await run_agent(targets(server.port, 6) + f"\n[limits]\n{limit} = 1", Plan(once=True), display)
+    await run_agent(targets(server.port, 6) + f"\n[limits]\n{limit} = 1", RunPlan(once=True), display)
     assert (server.most_open, server.connections, len(display.checks)) == (1, 6, 6)
 
 
@@ -150,7 +150,7 @@ async def test_a_limit_counts_the_addresses_of_a_target_and_not_the_target(serve
         mode = "all"
         {checks}
     """
-    await run_agent(text, Plan(once=True), display)
+    await run_agent(text, RunPlan(once=True), display)
     assert (server.most_open, server.connections) == (1, 6)
     assert [(status, is_change) for _, status, is_change in display.checks] == [(Status.UP, True)] * 2
     assert display.view.scheduler.statistics().limits["http"].used == 0
@@ -176,7 +176,7 @@ async def test_a_full_host_holds_up_no_other(serve, answers):
         url = "http://127.0.0.1:{well.port}"
     """
     async with anyio.create_task_group() as group:
-        group.start_soon(run_agent, text, Plan(once=True), display)
+        group.start_soon(run_agent, text, RunPlan(once=True), display)
         await until(lambda: display.checks)
         group.cancel_scope.cancel()
     assert display.checks == [("well", Status.UP, True)]
@@ -199,7 +199,7 @@ async def test_the_limit_of_a_host_holds_for_those_that_are_redirected_to_it(ser
     )
     display = Recorder()
     text = f'[limits]\n"host:end.test" = 1\n[hosts]\n"start.test" = "127.0.0.1"\n"end.test" = "127.0.0.1"\n{checks}'
-    code = await run_agent(text, Plan(once=True), display)
+    code = await run_agent(text, RunPlan(once=True), display)
     assert (code, [status for _, status, _ in display.checks]) == (0, [Status.UP] * 6)
     assert (end.most_open, end.connections) == (1, 6)
 
@@ -217,7 +217,7 @@ async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, ans
     display = Recorder()
     text = targets(server.port, 8, interval="200ms") + "\n[limits]\ntotal = 1"
     async with anyio.create_task_group() as group:
-        group.start_soon(run_agent, text, Plan(), display)
+        group.start_soon(run_agent, text, RunPlan(), display)
         await until(lambda: len(display.checks) > 32)
         group.cancel_scope.cancel()
     counts = Counter(name for name, *_ in display.checks)
@@ -232,7 +232,7 @@ async def test_the_time_is_up(serve, answers):
     config = parse_config('store = "memory"\n' + targets(server.port, 1, start="now"), "uptime.toml", {})
 
     async def agent():
-        codes.append(await run(config, display, Plan(seconds=30), clock))
+        codes.append(await run(config, display, RunPlan(seconds=30), clock))
 
     async with anyio.create_task_group() as group:
         group.start_soon(agent)
@@ -249,5 +249,5 @@ async def test_warnings_are_shown():
     """Before anything else happens."""
     display = Recorder()
     config = parse_config('store = "memory"\n[[check]]\nurl = "tcp://127.0.0.1:1"', "f", {"TIMERQUEUE_LIMIT_TCP": "x"})
-    assert await run(config, display, Plan(once=True), SystemClock()) == 1
+    assert await run(config, display, RunPlan(once=True), SystemClock()) == 1
     assert "TIMERQUEUE_LIMIT_TCP" in display.notices[0]

@@ -11,11 +11,11 @@ from kit import PATIENCE
 from timerqueue import SystemClock
 from timerqueue.testing import ManualClock
 from uptime_agent import app
-from uptime_agent.app import Plan
+from uptime_agent.app import RunPlan
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.config.config import parse_config, read_config
 from uptime_agent.reload import LOOK_EVERY, Reload, Source, in_short, told_of
-from uptime_agent.roster import Changes
+from uptime_agent.roster import TargetChanges
 from uptime_agent.show.table import LiveTable
 from uptime_agent.text.redact import Redactor
 from uptime_agent.toml import ConfigError
@@ -124,7 +124,7 @@ class Running:
         source = Source(agent.file, agent.read)
 
         async def live():
-            await app.run(agent.read(), agent, Plan(), SystemClock(), source=source, redactor=Redactor())
+            await app.run(agent.read(), agent, RunPlan(), SystemClock(), source=source, redactor=Redactor())
 
         self.group.start_soon(live)
         await agent.sees(lambda: agent.view is not None)
@@ -302,7 +302,7 @@ async def test_limits_are_followed_and_a_host_that_is_named_no_more_is_one_of_al
 def test_what_is_no_target_is_said_too(more, said):
     """A channel that is new is a change."""
     before, after = (parse_config(MEMORY + check("a", 1) + each, "uptime.toml", {}) for each in ("", more))
-    assert list(told_of(Changes(), before, after)) == [f"configuration read again: {said}"]
+    assert list(told_of(TargetChanges(), before, after)) == [f"configuration read again: {said}"]
 
 
 async def test_a_limit_that_a_new_file_leaves_out_is_the_default_again(agent, server):
@@ -344,7 +344,7 @@ def test_what_needs_a_new_start_is_said():
     one = check("a", 1)
     before = parse_config(MEMORY + one, "uptime.toml", {})
     after = parse_config('store = "sqlite:///other.db"\n[history]\nage = "5d"\n' + one, "uptime.toml", {})
-    assert list(told_of(Changes(), before, after)) == [
+    assert list(told_of(TargetChanges(), before, after)) == [
         "store has changed in the configuration: that takes effect when the agent starts again",
         "[history] has changed in the configuration: that takes effect when the agent starts again",
     ]
@@ -355,7 +355,7 @@ def test_where_metrics_are_kept_needs_a_new_start_and_for_how_long_does_not():
     one = check("a", 1)
     before = parse_config(MEMORY + one, "uptime.toml", {})
     after = parse_config(MEMORY + '[metrics]\nsize = "2 GiB"\nage = "5d"\n' + one, "uptime.toml", {})
-    assert list(told_of(Changes(), before, after)) == [
+    assert list(told_of(TargetChanges(), before, after)) == [
         "configuration read again: other ages of metrics",
         "[metrics] has changed in the configuration: that takes effect when the agent starts again",
     ]

@@ -12,7 +12,7 @@ from hypothesis import assume, given, strategies as st
 
 from scheduler import ScheduleError
 from uptime_agent.migration.refusal import NotCarried
-from uptime_agent.migration.triggers import Imported, schedule_of
+from uptime_agent.migration.triggers import ImportedInstants, schedule_of
 
 NOW = datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
@@ -39,7 +39,7 @@ def ours(schedule):
 
 def imported():
     """Say that the program was imported just now."""
-    return Imported(NOW - timedelta(seconds=1), NOW)
+    return ImportedInstants(NOW - timedelta(seconds=1), NOW)
 
 
 def numbers(low, high):
@@ -149,8 +149,8 @@ def test_an_interval_without_a_start_date_has_its_place_by_its_id():
     """APScheduler counts from when the program began: no two processes agree."""
     trigger = IntervalTrigger(minutes=5, timezone=UTC)
     began = trigger.start_date - trigger.interval
-    assert str(schedule_of(trigger, Imported(began, began))) == "@every 5m"
-    assert "anchor=" in str(schedule_of(trigger, Imported(began + MOMENT, began + MOMENT)))
+    assert str(schedule_of(trigger, ImportedInstants(began, began))) == "@every 5m"
+    assert "anchor=" in str(schedule_of(trigger, ImportedInstants(began + MOMENT, began + MOMENT)))
 
 
 def test_an_interval_among_others_keeps_its_grid_and_that_is_told():

@@ -10,7 +10,7 @@ from kit import T0, settle
 from scheduler import ClockJumped, JobFinished, RunEnded, Scheduler, SchedulerStarted
 from scheduler.stores.memory import MemoryStore
 from uptime_agent.checks import Resolver, Status
-from uptime_agent.notify import TASK, Delivery, Means, Outbox, Rules, Undelivered, Way
+from uptime_agent.notify import TASK, ChannelDeps, ChannelRoute, MessageDelivery, Outbox, Rules, Undelivered
 from uptime_agent.targets import Closed, Incident, Opened
 
 
@@ -81,8 +81,8 @@ class World:
             say=self.said.append,
             unstored=self.unstored,
         )
-        ways = {name: self.ways.get(name, Way(channel=channel)) for name, channel in self.channels.items()}
-        delivery = Delivery(outbox, ways, Means(Resolver({}), self.clock))
+        ways = {name: self.ways.get(name, ChannelRoute(channel=channel)) for name, channel in self.channels.items()}
+        delivery = MessageDelivery(outbox, ways, ChannelDeps(Resolver({}), self.clock))
         s.register(TASK, delivery.run, without_store=True)
         s.listen(outbox.listen, RunEnded, JobFinished)
         s.listen(outbox.hear, ClockJumped)

@@ -5,7 +5,7 @@ import pytest
 from notify_kit import MESSAGE, channel
 from timerqueue import SystemClock
 from uptime_agent.checks import Resolver
-from uptime_agent.notify import Means, Notification, Undelivered
+from uptime_agent.notify import ChannelDeps, Notification, Undelivered
 from uptime_agent.text.redact import Redactor
 
 pytest.importorskip("apprise", reason="needs Apprise, which comes with the extra `notify`")
@@ -16,7 +16,7 @@ CANARY = "c4n4ry-0f-4-s3rv1c3"
 
 
 async def send(made):
-    return await made.send(Notification((MESSAGE,)), Means(Resolver({}), SystemClock()))
+    return await made.send(Notification((MESSAGE,)), ChannelDeps(Resolver({}), SystemClock()))
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ from kit import until
 from notify_kit import MESSAGE, channel
 from timerqueue import SystemClock
 from uptime_agent.checks import Resolver
-from uptime_agent.notify import Means, Notification, Undelivered
+from uptime_agent.notify import ChannelDeps, Notification, Undelivered
 from uptime_agent.toml import Unfit
 
 NASTY = ["; rm -rf /", "$(reboot)", "`id`", "a\nBcc: evil@example.org", "'\"", "{x.__class__}", "\x1b[31m", "%0a"]
 
 
 async def send(made, message=MESSAGE):
-    return await made.send(Notification((message,)), Means(Resolver({}), SystemClock()))
+    return await made.send(Notification((message,)), ChannelDeps(Resolver({}), SystemClock()))
 
 
 # -- command -----------------------------------------------------------------------------------------------------------

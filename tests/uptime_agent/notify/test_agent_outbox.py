@@ -8,7 +8,7 @@ from attrs import evolve
 from kit import settle
 from schedule import At, Every
 from scheduler import Outcome
-from uptime_agent.notify import Digest, Rate, Rules, Way
+from uptime_agent.notify import ChannelRoute, Digest, MessageRate, Rules
 from uptime_agent.targets import (
     Board,
     Checked,
@@ -19,7 +19,7 @@ from uptime_agent.targets import (
     Remembered,
     TargetStatus,
 )
-from uptime_agent.targets.flapping import Standing, TargetState
+from uptime_agent.targets.flapping import TargetStanding, TargetState
 
 DAY = 86_400
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -302,7 +302,7 @@ async def test_what_an_earlier_process_could_not_ask_for_is_made_good_for(world)
         blog.incident = evolve(incident, id="blog-7", target="blog")
         process.outbox.hear(Remembered(blog))
         shop = TargetStatus("shop", "http://shop.example", "http", since=incident.began + 1)
-        shop.state = TargetState(id="shop-2", number=2, started_at=incident.began + 2, status=Standing.UP)
+        shop.state = TargetState(id="shop-2", number=2, started_at=incident.began + 2, status=TargetStanding.UP)
         process.outbox.hear(Remembered(shop))
         await world.clock.travel(3)
     assert world.ops.keys == ["shop-1:ops:trigger", "blog-7:ops:trigger", "shop-1:ops:resolved"]
@@ -334,7 +334,7 @@ async def test_a_new_channel_hears_of_a_group_that_is_down(world):
         await world.clock.travel(5)
         world.channels["dev"] = type(world.ops)()
         process.outbox.follow(world.channels, world.targets, world.rules)
-        process.delivery.follow({name: Way(channel=channel) for name, channel in world.channels.items()})
+        process.delivery.follow({name: ChannelRoute(channel=channel) for name, channel in world.channels.items()})
         process.outbox.hear(GroupRecalled("site", incident, incident.began))
         await world.clock.travel(5)
     assert world.channels["dev"].keys == ["site-1:dev:trigger"]
@@ -474,7 +474,7 @@ async def test_what_has_gathered_while_a_channel_was_down_goes_in_a_digest(world
 
 async def test_a_channel_gets_no_more_than_its_rate(world):
     """What is too much waits for its turn, and holds nothing meanwhile."""
-    world.ways = {"ops": Way(channel=world.ops, rate=Rate(2, 60.0))}
+    world.ways = {"ops": ChannelRoute(channel=world.ops, rate=MessageRate(2, 60.0))}
     world.targets = {f"t{number}": None for number in range(5)}
     taken = []
     world.ops.before_answer = lambda: taken.append(round(world.clock.monotonic()))
@@ -535,7 +535,7 @@ async def test_a_new_configuration_is_followed_while_messages_wait(world):
         await world.clock.travel(3)
         assert world.ops.keys == ["shop-1:ops:trigger", "blog-1:ops:trigger"]
         world.channels = {"dev": dev}
-        process.delivery.follow({"dev": Way(channel=dev)})
+        process.delivery.follow({"dev": ChannelRoute(channel=dev)})
         process.outbox.follow({"dev": dev}, {"shop": None}, Rules(digest=None))
         standing = TargetStatus("shop", "http://shop.example", "http")
         standing.incident = shop

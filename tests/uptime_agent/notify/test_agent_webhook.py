@@ -11,7 +11,7 @@ import notify_kit
 from notify_kit import MESSAGE
 from timerqueue import SystemClock
 from uptime_agent.checks import Resolver
-from uptime_agent.notify import Means, Message, MessageKind, Notification, Undelivered
+from uptime_agent.notify import ChannelDeps, Message, MessageKind, Notification, Undelivered
 from uptime_agent.notify.channels.template import template
 from uptime_agent.toml import Secret, Unfit
 
@@ -26,7 +26,7 @@ def means(hosts=None):
     async def no_lookup(host):
         raise OSError(f"nobody should look up {host}")
 
-    return Means(Resolver(hosts or {}, no_lookup), SystemClock())
+    return ChannelDeps(Resolver(hosts or {}, no_lookup), SystemClock())
 
 
 async def send(made, message=MESSAGE, **hosts):

@@ -10,7 +10,7 @@ from kit import until
 from postgres_fleets import OURS, MemoryMetrics, fleet_on, ours_on, probe, rows_on
 from uptime_agent.postgres.contract import Failure, OutcomeKind, Scope
 from uptime_agent.postgres.jobs import job_id
-from uptime_agent.postgres.reach import Request
+from uptime_agent.postgres.reach import ProbeRequest
 from uptime_agent.postgres.reach.reach import CUT_OFF
 
 
@@ -132,7 +132,7 @@ async def test_a_statement_has_what_is_left_of_the_budget_of_its_run(postgres_of
     found = {sample.probe.name: [value for (value,) in sample.rows] for sample in fleet.store.samples}
     assert found["one"] == [7000]
     assert 7000 >= found["several"][0] >= found["several"][1] + 100
-    again = Request(setting, None, 0.0, 30.0, lambda request: None)
+    again = ProbeRequest(setting, None, 0.0, 30.0, lambda request: None)
     again.begin(10.0)
     again.put_back(12.5)
     assert again.left == 4.5

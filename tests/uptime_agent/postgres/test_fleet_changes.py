@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from kit import PATIENCE, until
 from postgres_fleets import OURS, MemoryMetrics, fleet_on, ours_on, probe, rows_on, server_of
 from timerqueue import SystemClock
-from uptime_agent.postgres import Changes, Choice, PostgresTarget, compared
+from uptime_agent.postgres import Choice, PlanChanges, PostgresTarget, compared
 from uptime_agent.postgres.contract import OutcomeKind, Scope
 
 plans = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2))
@@ -59,7 +59,7 @@ async def test_what_is_the_same_is_not_touched(postgres_of):
         await until(lambda: len(fleet.store.of("one")) >= 2)
         jobs, backends = jobs_of(fleet), backends_of(postgres_of(18))
         for _ in range(5):
-            assert fleet.follow([evolve(main_of(fleet))]) == Changes()
+            assert fleet.follow([evolve(main_of(fleet))]) == PlanChanges()
         await next_of(fleet, "one")
         assert all(jobs_of(fleet)[id] is job for id, job in jobs.items())
         assert backends_of(postgres_of(18)) == backends
@@ -75,9 +75,9 @@ async def test_a_target_that_is_added_is_probed_and_one_that_is_removed_no_more(
         await next_of(fleet, "one")
         backends = backends_of(server)
         main, second = main_of(fleet), PostgresTarget(name="second", server=server_of(server))
-        assert fleet.follow([main, second]) == Changes(added=("second",))
+        assert fleet.follow([main, second]) == PlanChanges(added=("second",))
         await until(lambda: {each.target for each in fleet.store.outcomes} == {"main", "second"})
-        assert fleet.follow([main]) == Changes(removed=("second",))
+        assert fleet.follow([main]) == PlanChanges(removed=("second",))
         assert set(jobs_of(fleet)) == {"probe:main:one"}
         await until(lambda: backends_of(server) == backends)
         before = [each.target for each in fleet.store.outcomes].count("second")
@@ -107,7 +107,7 @@ async def test_disabling_a_probe_cancels_what_it_does_on_the_server_at_once(post
     async with fleet_on(server, probe(), long) as fleet:
         await until(lambda: rows_on(server, sleeping) == [(1,)])
         changes = fleet.follow([main_of(fleet, probes={"long": Choice(is_enabled=False)})])
-        assert changes == Changes(changed=("main",))
+        assert changes == PlanChanges(changed=("main",))
         assert set(jobs_of(fleet)) == {"probe:main:one"}
         await until(lambda: rows_on(server, sleeping) == [(0,)])
         await next_of(fleet, "one")

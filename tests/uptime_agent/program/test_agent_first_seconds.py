@@ -11,7 +11,7 @@ from uptime_agent.assembly import targets_of
 from uptime_agent.checks import Holdups, Resolver
 from uptime_agent.config import Network
 from uptime_agent.config.config import parse_config
-from uptime_agent.roster import Ways
+from uptime_agent.roster import CheckDeps
 from uptime_agent.text import Redactor
 
 MONITORS = 2_000
@@ -29,7 +29,7 @@ async def starts_of(clock, wanted, store, *, takes, then=lambda _scheduler: None
     `then`: what happens before it ends.
     """
     scheduler = Scheduler(500, LIMITS, clock=clock, store=store)
-    ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
+    ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
     targets = targets_of(scheduler, ways, Network())
     targets.roster.begin(wanted)
     clock.advance(takes)

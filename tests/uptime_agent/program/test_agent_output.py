@@ -9,7 +9,7 @@ import pytest
 
 from kit import PATIENCE, until
 from timerqueue import SystemClock
-from uptime_agent.app import Plan, run
+from uptime_agent.app import RunPlan, run
 from uptime_agent.config.config import parse_config
 from uptime_agent.logs import StderrHandler
 from uptime_agent.show.display import NotShown
@@ -100,7 +100,7 @@ async def test_a_disk_that_fills_up_lets_running_checks_end(serve, answers):
     checks = [("late", late.port), ("soon", soon.port)]
     text = "".join(f'[[check]]\nname = "{n}"\nurl = "http://127.0.0.1:{p}"\nstart = "now"\n' for n, p in checks)
     with pytest.raises(NotShown, match="no space left on device"):
-        await run_agent(text, display, Plan())
+        await run_agent(text, display, RunPlan())
     assert display.checks == ["soon"]
     assert has_answered == [True]
 
@@ -109,7 +109,7 @@ async def test_a_display_with_a_defect_does_not_keep_the_agent_from_its_end(up):
     """The time that it is to run for passes, whatever became of the first line."""
     display = FullAfterTheStart(is_broken=True)
     text = f'[[check]]\nurl = "http://127.0.0.1:{up.port}"\ninterval = "1h"'
-    assert await run_agent(text, display, Plan(seconds=0.1)) == 0
+    assert await run_agent(text, display, RunPlan(seconds=0.1)) == 0
 
 
 async def test_what_an_output_has_no_letters_for_is_escaped(shell, free_port, tmp_path):

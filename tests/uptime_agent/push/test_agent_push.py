@@ -16,7 +16,7 @@ from scheduler import Scheduler
 from timerqueue import SystemClock
 from timerqueue.testing import START, ManualClock
 from uptime_agent import app
-from uptime_agent.app import Plan
+from uptime_agent.app import RunPlan
 from uptime_agent.checks import Inbox, Said, Signal
 from uptime_agent.checks.contract.check import Attempt
 from uptime_agent.checks.contract.result import Status
@@ -287,7 +287,7 @@ async def test_the_agent_takes_signals(free_port):
     config = parse_config(FILE.replace("8075", str(free_port)), "uptime.toml", {})
     display = Display()
     async with anyio.create_task_group() as group:
-        group.start_soon(app.run, config, display, Plan(), SystemClock())
+        group.start_soon(app.run, config, display, RunPlan(), SystemClock())
         with anyio.fail_after(PATIENCE):
             while not display.statuses:
                 try:
@@ -306,7 +306,7 @@ async def test_with_once_nobody_listens_so_nothing_is_known():
     """Not "down": the target may well have reported. It is no reason for an exit code of 1 either."""
     display = Display()
     with anyio.fail_after(PATIENCE):
-        code = await app.run(parse_config(FILE, "uptime.toml", {}), display, Plan(once=True), SystemClock())
+        code = await app.run(parse_config(FILE, "uptime.toml", {}), display, RunPlan(once=True), SystemClock())
     assert (code, display.statuses) == (0, [Status.UNKNOWN])
 
 

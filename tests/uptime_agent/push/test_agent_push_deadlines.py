@@ -16,7 +16,7 @@ from uptime_agent.checks import Holdups, Resolver, Said, Signal
 from uptime_agent.config import Network
 from uptime_agent.config.config import parse_config
 from uptime_agent.push import Signals
-from uptime_agent.roster import Ways
+from uptime_agent.roster import CheckDeps
 from uptime_agent.targets import Closed, Opened
 from uptime_agent.text import Redactor
 from uptime_agent.web import Peers
@@ -55,7 +55,7 @@ class World:
                     await taking.take(TOKEN, Signal(said=said, at=clock.wall()), "peer")
 
         def begin(scheduler, clock):
-            ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
+            ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
             targets = targets_of(scheduler, ways, Network())
             targets.roster.begin([self.target])
             targets.board.subscribe(self._hear)

@@ -12,7 +12,7 @@ from uptime_agent.checks import Said, Signal
 from uptime_agent.checks.contract.check import Attempt
 from uptime_agent.checks.contract.stopwatch import Stopwatch
 from uptime_agent.config.config import parse_config
-from uptime_agent.push import LIMIT, MOST, Signals
+from uptime_agent.push import LIMIT, MAX_AT_ONCE, Signals
 from uptime_agent.roster import add_job
 from uptime_agent.targets import TASK
 from uptime_agent.web import Peers
@@ -57,7 +57,7 @@ class Agent:
 
 @asynccontextmanager
 async def agent(place, name):
-    async with Scheduler(store=place.store(name), limits={"push": 10, LIMIT: MOST}, poll="50ms") as s:
+    async with Scheduler(store=place.store(name), limits={"push": 10, LIMIT: MAX_AT_ONCE}, poll="50ms") as s:
         yield Agent(s)
         s.stop(grace=0)
 

@@ -11,14 +11,14 @@ from agent_kit import record_of
 from kit import PATIENCE, lines_of, when
 from scheduler import Outcome, RunEnded
 from timerqueue import SystemClock
-from uptime_agent.app import Plan, run
+from uptime_agent.app import RunPlan, run
 from uptime_agent.assembly import routes_of
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.config.config import parse_config
 from uptime_agent.relations import GroupPlan, Groups
 from uptime_agent.show.lines import JsonLines
 from uptime_agent.show.notices import describe_group
-from uptime_agent.targets import Board, Checked, Closed, Opened, Standing
+from uptime_agent.targets import Board, Checked, Closed, Opened, TargetStanding
 from uptime_agent.targets.reading import restore
 from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
@@ -175,7 +175,7 @@ def test_whatever_a_process_knows_an_incident_of_a_group_opens_and_closes_once(a
     ids = [(type(each), each.incident.id) for each in site.told]
     assert len(ids) == len(set(ids))
     assert all(type(each) is (Opened if number % 2 == 0 else Closed) for number, each in enumerate(site.told))
-    down = sum(target.state.status is Standing.DOWN for target in site.board.targets.values())
+    down = sum(target.state.status is TargetStanding.DOWN for target in site.board.targets.values())
     assert len(site.told) % 2 == (down >= (3 if at_least is None else at_least))
 
 
@@ -286,7 +286,7 @@ async def test_the_agent_says_that_a_group_is_down(free_port):
     stream, clock = io.StringIO(), SystemClock()
     with anyio.fail_after(PATIENCE):
         await run(
-            parse_config(agent_of(free_port), "f.toml", {}), JsonLines(stream, clock.wall), Plan(once=True), clock
+            parse_config(agent_of(free_port), "f.toml", {}), JsonLines(stream, clock.wall), RunPlan(once=True), clock
         )
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     (text,) = [line["text"] for line in lines if line["event"] == "notice"]

@@ -15,7 +15,7 @@ from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.relations import Above, Elsewhere, GroupPlan, Groups, Here, Parents, SharedGroups, circle
 from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
-from uptime_agent.targets.flapping import Standing
+from uptime_agent.targets.flapping import TargetStanding
 from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
 
@@ -161,7 +161,7 @@ def test_a_target_that_fails_before_its_parent_is_checked_has_it_checked_first(m
     assert site.live(239) == [("+", "router")]
     assert site.told[0].incident.began - T0 == began  # long before its own turn
     assert site.targets["shop"].last.cause == "router"
-    assert site.targets["shop"].state.status is Standing.DOWN
+    assert site.targets["shop"].state.status is TargetStanding.DOWN
 
 
 def test_a_target_that_fails_under_a_parent_that_is_up_is_down_all_the_same():

@@ -18,7 +18,7 @@ from uptime_agent.checks import CheckResult, Holdups, Resolver, Status
 from uptime_agent.checks.tcp.tcp_check import TcpCheck
 from uptime_agent.config import Network, Target
 from uptime_agent.relations import Elsewhere
-from uptime_agent.roster import Ways
+from uptime_agent.roster import CheckDeps
 from uptime_agent.targets import Checked, is_down
 from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
@@ -86,7 +86,7 @@ def test_a_check_does_not_know_while_the_store_does_not_say_who_is_down_above(mo
         reports.may_answer.set()
 
     def build(scheduler, clock):
-        ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
+        ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
         targets = targets_of(scheduler, ways, Network(), elsewhere=Elsewhere(reports.latest, str))
         every = Every(60, anchor=START)
         check = TcpCheck(url=parse_url("tcp://127.0.0.1:1", {"tcp": None}))

@@ -15,10 +15,10 @@ from timerqueue.testing import START
 from uptime_agent.checks import CheckResult, Status
 from uptime_agent.relations import Elsewhere, GroupPlan, Groups, SharedGroups
 from uptime_agent.relations.groups import GroupState
-from uptime_agent.relations.judging import Member, judged, state_of
+from uptime_agent.relations.judging import GroupMember, judged, state_of
 from uptime_agent.relations.shared import GROUP, LIMIT
 from uptime_agent.targets import TASK, Board, Checked, CheckTask, Closed, Opened, Recall
-from uptime_agent.targets.flapping import Standing, TargetState
+from uptime_agent.targets.flapping import TargetStanding, TargetState
 from uptime_agent.targets.status import TargetStatus
 
 NAMES = ["a", "b", "c", "d"]
@@ -27,7 +27,7 @@ FOREVER = 1e9
 
 def stand(target, now, *, is_down, is_excused):
     """Let a target stand so since that instant, if it stood otherwise."""
-    status = Standing.DOWN if is_down else Standing.UP
+    status = TargetStanding.DOWN if is_down else TargetStanding.UP
     if target.state is None or target.state.status is not status:
         target.state = TargetState(id="", number=0, started_at=now, status=status)
     target.is_excused = is_excused
@@ -44,7 +44,9 @@ def news_of(before, after):
 
 def member(target):
     """The target as a member, as SharedGroups sees it."""
-    return Member(target.name, target.state.status is Standing.DOWN, target.is_excused, target.state.started_at)
+    return GroupMember(
+        target.name, target.state.status is TargetStanding.DOWN, target.is_excused, target.state.started_at
+    )
 
 
 @given(
@@ -91,21 +93,21 @@ def ended(target, at):
 @given(downs=st.lists(st.floats(1.0, 100.0), min_size=2, max_size=4, unique=True), late=st.floats(0.0, 1000.0))
 def test_it_does_not_matter_how_late_it_is_judged(downs, late):
     """It is down since the second of its members is, and that is in the name of its incident."""
-    members = [Member(name, True, False, at) for name, at in zip(NAMES, downs, strict=False)]
+    members = [GroupMember(name, True, False, at) for name, at in zip(NAMES, downs, strict=False)]
     plan = GroupPlan("all", tuple(NAMES), 2)
     first = judged(plan, GroupState(), members, 200.0)
     assert first == judged(plan, GroupState(), members, 200.0 + late)
     assert first.incident.began == sorted(downs)[1]
-    ups = [Member(each.name, False, False, 300.0 + each.since) for each in members]
+    ups = [GroupMember(each.name, False, False, 300.0 + each.since) for each in members]
     assert judged(plan, first, ups, 900.0 + late).changed == 300.0 + sorted(downs)[len(downs) - 2]
 
 
 def test_members_that_are_unreachable_open_nothing():
     """Whoever is above them is to blame, until one of them is down for itself."""
     plan = GroupPlan("all", ("a", "b"))
-    excused = [Member("a", True, True, 1.0), Member("b", True, True, 2.0)]
+    excused = [GroupMember("a", True, True, 1.0), GroupMember("b", True, True, 2.0)]
     assert judged(plan, GroupState(), excused, 3.0) == GroupState()
-    assert judged(plan, GroupState(), [excused[0], Member("b", True, False, 2.0)], 3.0).incident.began == 2.0
+    assert judged(plan, GroupState(), [excused[0], GroupMember("b", True, False, 2.0)], 3.0).incident.began == 2.0
 
 
 def test_what_makes_no_sense_in_a_job_is_taken_for_a_group_that_was_never_down():

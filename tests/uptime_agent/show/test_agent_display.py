@@ -15,8 +15,8 @@ from kit import when
 from scheduler import Audit, MissedReason, Outcome, RunEnded, RunMissed, Scheduler
 from timerqueue.testing import ManualClock
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.show.display import View
-from uptime_agent.show.keys import Part, keys_in
+from uptime_agent.show.display import Screen
+from uptime_agent.show.keys import ShownPart, keys_in
 from uptime_agent.show.lines import JsonLines, PlainLines
 from uptime_agent.show.monitor import Monitor
 from uptime_agent.show.notices import LeftOutWords
@@ -199,7 +199,7 @@ def view():
         scheduler.add(print, "@every 1m", id=each.name)
     targets[0].record(fold([UP]), ended(UP))
     targets[1].record(fold([DOWN]), ended(DOWN))
-    return View(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
+    return Screen(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
 
 
 def drawn(view, width, height):
@@ -315,7 +315,7 @@ def test_different_targets_look_different(width):
     for url in URLS:
         scheduler.add(print, "@every 1m", id=url)
     targets = [TargetStatus(url, url, "http") for url in URLS]
-    lines = drawn(View(targets=targets, scheduler=scheduler, now=clock.wall), width, 24)
+    lines = drawn(Screen(targets=targets, scheduler=scheduler, now=clock.wall), width, 24)
     assert all(cell_len(line) <= width for line in lines)
     assert len({line.split()[0] for line in lines[1 : len(URLS) + 1]}) == len(URLS)
     assert any(line.startswith("http://127.0.0.1:1/health ") for line in lines)
@@ -363,7 +363,7 @@ def many():
     for each in targets:
         scheduler.add(print, "@every 1m", id=each.name)
         each.record(fold([UP]), ended(UP))
-    return View(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
+    return Screen(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def many():
 )
 def test_keys_say_which_part_of_a_table_is_shown(many, keys, first, rows, said):
     """A table of 5,000 targets in a terminal of 40 lines showed the first thirty of them, and nothing else."""
-    part = Part()
+    part = ShownPart()
     for key in keys_in(keys):
         part.press(key, 10)
     console = Console(file=io.StringIO(), width=140, height=16)
@@ -403,7 +403,7 @@ def test_keys_say_which_part_of_a_table_is_shown(many, keys, first, rows, said):
 @given(st.lists(st.text() | st.sampled_from(["j", "k", " ", "b", "g", "G", "/", "\n", "\x7f", "\x1b", "\x1b[A"])))
 def test_whatever_is_typed_a_table_can_be_drawn(pressed):
     """A part lies within the rows."""
-    part = Part()
+    part = ShownPart()
     for key in keys_in("".join(pressed)):
         part.press(key, 10)
         assert 0 <= part.start(25, 10) < 25

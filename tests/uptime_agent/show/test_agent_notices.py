@@ -25,7 +25,7 @@ from scheduler import (
     StoreUp,
 )
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.show.display import View
+from uptime_agent.show.display import Screen
 from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import JsonLines, PlainLines
 from uptime_agent.show.monitor import Monitor
@@ -104,7 +104,7 @@ def test_the_table_shows_a_past_until_the_first_check():
     scheduler.add(print, "@every 1m", id="api")
     known = target()
     restore(known, [record()])
-    view = View(targets=[known], scheduler=scheduler, now=lambda: BEGAN)
+    view = Screen(targets=[known], scheduler=scheduler, now=lambda: BEGAN)
     console = Console(file=io.StringIO(), width=140, height=24)
     console.print(draw(view, 140, 24))
     row = console.file.getvalue().splitlines()[1]
@@ -123,7 +123,7 @@ def test_nothing_is_shown_before_the_store_is_open():
     monitor.notice("a notice")
     assert stream.getvalue() == ""
     monitor.begin(
-        View(targets=list(board.targets.values()), scheduler=Scheduler(), now=lambda: BEGAN, store="sqlite:///x.db")
+        Screen(targets=list(board.targets.values()), scheduler=Scheduler(), now=lambda: BEGAN, store="sqlite:///x.db")
     )
     first, check, notice = stream.getvalue().splitlines()
     assert first.endswith("checks 1 target, keeps history in sqlite:///x.db; Ctrl-C stops it")

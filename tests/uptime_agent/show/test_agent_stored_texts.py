@@ -13,7 +13,7 @@ from rich.console import Console
 
 from scheduler import Outcome, Record, Scheduler
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.show.display import View
+from uptime_agent.show.display import Screen
 from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import JsonLines, PlainLines, remembered_text
 from uptime_agent.show.monitor import Monitor
@@ -64,7 +64,7 @@ def screens(known):
     scheduler = Scheduler()
     scheduler.add(print, "@every 1m", id="api")
     console = Console(file=stream, width=160, height=24)
-    console.print(draw(View(targets=[known], scheduler=scheduler, now=lambda: 1000.0), 160, 24))
+    console.print(draw(Screen(targets=[known], scheduler=scheduler, now=lambda: 1000.0), 160, 24))
     return stream.getvalue()
 
 

@@ -7,7 +7,7 @@ from scheduler import JobChanged, JobState, LoopBlocked, MissedReason, Outcome, 
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets.board import Board
 from uptime_agent.targets.incidents import Opened
-from uptime_agent.targets.news import Checked, CheckedAgain, LeftOut, LeftOutBefore, NotChecked
+from uptime_agent.targets.news import Checked, CheckedAgain, ChecksLeftOut, LeftOutBefore, NotChecked
 from uptime_agent.targets.report import report_of
 from uptime_agent.targets.status import TargetStatus
 
@@ -42,7 +42,7 @@ def test_all_who_subscribe_hear_the_same_in_its_order(board):
     assert shown == [
         Checked(api, is_change=True),
         Opened(api.incident),
-        LeftOut(api, MISSED),
+        ChecksLeftOut(api, MISSED),
         NotChecked("api", "repair"),
         CheckedAgain("api"),
     ]

@@ -9,7 +9,7 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START, ManualClock
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets import TASK, Board, CheckTask, Gate, Opened, Probe, Recheck
+from uptime_agent.targets import TASK, Board, CheckTask, Gate, OnlineTarget, Opened, Recheck
 from uptime_agent.targets.status import TargetStatus
 
 DOWN = CheckResult(status=Status.DOWN, error="refused")
@@ -36,7 +36,7 @@ def clock():
 
 def gate_of(clock, *checks, every=2.0):
     """Make a gate with these probes."""
-    return Gate(clock, [Probe(f"tcp://{number}", each) for number, each in enumerate(checks)], every)
+    return Gate(clock, [OnlineTarget(f"tcp://{number}", each) for number, each in enumerate(checks)], every)
 
 
 async def test_without_probes_nobody_is_asked_and_we_are_online(clock):
@@ -144,7 +144,7 @@ def live(check, seconds, *, probe=None, grace=6.0, hog=0.0, **options):
         pass
 
     def build(scheduler, clock):
-        gate = Gate(clock, [] if probe is None else [Probe("tcp://probe", probe)], 2.0)
+        gate = Gate(clock, [] if probe is None else [OnlineTarget("tcp://probe", probe)], 2.0)
         check.clock = clock
         if probe is not None:
             probe.clock = clock

@@ -11,10 +11,10 @@ from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets.board import Board
-from uptime_agent.targets.flapping import Standing, after
+from uptime_agent.targets.flapping import TargetStanding, after
 from uptime_agent.targets.incidents import Closed, Incident, Opened, incident_after
 from uptime_agent.targets.reading import restore
-from uptime_agent.targets.report import LONGEST, report_of
+from uptime_agent.targets.report import MAX_CHARACTERS, report_of
 from uptime_agent.targets.status import TargetStatus
 from uptime_agent.uptime import past_after
 
@@ -131,9 +131,9 @@ def test_a_target_that_was_up_so_far_is_down_and_does_not_flap():
 def test_an_incident_of_a_flapping_says_so():
     """It began in the middle of one: before that nobody was to be told."""
     state = None
-    for number, result in enumerate([Standing.UP, Standing.DOWN, Standing.UP, Standing.DOWN]):
+    for number, result in enumerate([TargetStanding.UP, TargetStanding.DOWN, TargetStanding.UP, TargetStanding.DOWN]):
         state = after(state, result, 1_000.0 + number, name="api")
-    incident = incident_after(None, state, Standing.DOWN, target="api", now=1_003.0, error="no")
+    incident = incident_after(None, state, TargetStanding.DOWN, target="api", now=1_003.0, error="no")
     assert (incident.status, incident.began) == ("flapping", 1_003.0)
 
 
@@ -195,7 +195,7 @@ def test_an_incident_fits_into_the_report_of_any_target(name, error):
     for number in range(100):  # a past as full as it gets
         life.target.past = past_after(life.target.past, list(Status)[number % 4], 2e9 + number * 1e5 / 3, 1e9)
     report = report_of([result] * 16, life.target, cause=error)
-    assert len(json.dumps(report)) <= LONGEST
+    assert len(json.dumps(report)) <= MAX_CHARACTERS
     risen = TargetStatus(name, "http://h", "http")
     restore(risen, [record_of(RunEnded(name, when(1.0), when(1.0), when(2.0), 1, 0, 0, Outcome.SUCCEEDED), report)])
     assert risen.incident.id == life.target.incident.id

@@ -21,7 +21,7 @@ from uptime_agent.targets import (
     Maintenance,
     NotChecked,
     Opened,
-    Planned,
+    PlannedMaintenance,
     Recall,
 )
 from uptime_agent.targets.status import TargetStatus
@@ -29,7 +29,9 @@ from uptime_agent.targets.status import TargetStatus
 
 def window(first, length, name="repair", targets=("api",)):
     """Plan a window that opens so many seconds after the start."""
-    return Planned(name, Window(At(START + timedelta(seconds=first)), timedelta(seconds=length)), frozenset(targets))
+    return PlannedMaintenance(
+        name, Window(At(START + timedelta(seconds=first)), timedelta(seconds=length)), frozenset(targets)
+    )
 
 
 class Agent:
@@ -110,7 +112,7 @@ def test_a_target_stands_after_a_restart_in_a_window_as_it_did_before_it(checks)
 
 def test_windows_are_found_at_any_instant_in_any_order():
     """A clock that is set back finds them again."""
-    nightly = Planned("night", Window(Cron("0 2 * * *"), timedelta(hours=1)), frozenset({"api"}))
+    nightly = PlannedMaintenance("night", Window(Cron("0 2 * * *"), timedelta(hours=1)), frozenset({"api"}))
     maintenance = Maintenance([nightly, window(7200 + 1800, 3600)])
     hour = 3600.0
     asked = {1.99: None, 2.0: "night", 2.75: "night", 3.0: "repair", 3.4: "repair", 3.5: None, 26.5: "night", 0.0: None}

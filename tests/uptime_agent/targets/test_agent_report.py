@@ -11,7 +11,7 @@ from kit import when
 from scheduler import Outcome, Record, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets.reading import restore, verdict_of_record
-from uptime_agent.targets.report import LONGEST, Report, report_of, verdict_of
+from uptime_agent.targets.report import MAX_CHARACTERS, Report, report_of, verdict_of
 from uptime_agent.targets.status import TargetStatus, Verdict, fold
 
 UP = CheckResult(
@@ -148,7 +148,7 @@ WORST = st.builds(
 def test_a_report_always_fits_into_its_record(results):
     """Detail is left out before addresses, and those before the verdict, which is always there."""
     report = report_of(results, lived(UP, DOWN, UP, DOWN, DOWN, DOWN, UP)[0])
-    assert len(json.dumps(report)) <= LONGEST
+    assert len(json.dumps(report)) <= MAX_CHARACTERS
     found, whole = verdict_of_record(record(1000.0, report)), fold(results)
     assert (found.status, found.attempt) == (whole.status, whole.attempt)
     assert (whole.error or "").startswith(found.error or "")

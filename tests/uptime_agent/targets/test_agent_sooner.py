@@ -14,7 +14,7 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
-from uptime_agent.targets.flapping import Standing
+from uptime_agent.targets.flapping import TargetStanding
 from uptime_agent.targets.status import TargetStatus
 
 STATUS = {"u": Status.UP, "d": Status.DOWN, "?": Status.UNKNOWN}
@@ -101,7 +101,7 @@ def test_a_target_is_down_ten_seconds_after_its_first_failure_and_its_timeouts()
     world = World("uuud", max_attempts=3, retry_interval=5.0)
     assert world.live(330) == [60, 120, 180, 240, 246, 252, 300]
     assert times_of(world.told) == [("+", 253.0)]
-    assert world.target.state.status is Standing.DOWN
+    assert world.target.state.status is TargetStanding.DOWN
     assert world.target.state.ends.down == 2  # attempts that were not final are counted where they came
 
 
@@ -150,7 +150,7 @@ def test_an_attempt_that_is_not_final_changes_no_status_and_opens_nothing():
     world = World("uuudu", max_attempts=2, retry_interval=5.0)
     assert world.live(299) == [60, 120, 180, 240, 246]
     state = world.target.state
-    assert (state.status, state.number, state.up, state.down) == (Standing.UP, 0, 4, 1)
+    assert (state.status, state.number, state.up, state.down) == (TargetStanding.UP, 0, 4, 1)
     assert (world.target.status, world.target.changes, world.told) == (Status.UP, 0, [])
 
 

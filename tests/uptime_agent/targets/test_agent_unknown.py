@@ -14,7 +14,7 @@ from timerqueue.testing import START
 from uptime_agent.assembly import targets_of
 from uptime_agent.checks import Finding, Holdups, Mode, Resolver, Status
 from uptime_agent.config import Network, Target
-from uptime_agent.roster import Ways, holds
+from uptime_agent.roster import CheckDeps, holds
 from uptime_agent.targets import Checked, Closed, Opened, Recheck
 from uptime_agent.text import Redactor, parse_url
 from uptime_agent.uptime import uptime_over
@@ -61,7 +61,7 @@ class World:
     def build(self, scheduler, clock):
         for each in (self.target, *self.probes):
             each.check.clock[:] = [clock]
-        ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
+        ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
         self.targets = targets_of(scheduler, ways, Network(probes=self.probes))
         self.targets.roster.begin([self.target])
         self.targets.board.subscribe(Recheck(scheduler, self.targets.board.targets).hear)

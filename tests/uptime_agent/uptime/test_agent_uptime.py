@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.uptime import latency_over, parse_past, past_after, together, uptime_over
-from uptime_agent.uptime.past import LONGEST, MOST
+from uptime_agent.uptime.past import MAX_PAST_S, MAX_STRETCHES
 
 STATUS = {"u": Status.UP, "g": Status.DEGRADED, "d": Status.DOWN, "x": Status.UNKNOWN}
 T0 = 1_763_852_400.0
@@ -85,9 +85,9 @@ def test_a_past_is_bounded_and_is_read_as_it_was_written(checks, holds):
         now += after
         past = past_after(past, STATUS[letter], now, holds)
         assert parse_past(str(past)) == past
-        assert len(past.spans) <= MOST
+        assert len(past.spans) <= MAX_STRETCHES
         assert len(str(past)) <= 600
-        assert past.seen - past.spans[1 if len(past.spans) > 1 else 0].start <= LONGEST
+        assert past.seen - past.spans[1 if len(past.spans) > 1 else 0].start <= MAX_PAST_S
         starts = [span.start for span in past.spans]
         assert starts == sorted(starts)
     for window in (60.0, 86_400.0, 2_592_000.0):

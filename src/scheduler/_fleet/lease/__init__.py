@@ -5,6 +5,6 @@ The package knows no job and no commit.
 
 from .lease import Lease
 from .lease_guard import LeaseGuard
-from .ways import Ways
+from .ways import StoreWays
 
-__all__ = ["Lease", "LeaseGuard", "Ways"]
+__all__ = ["Lease", "LeaseGuard", "StoreWays"]

@@ -20,19 +20,19 @@ from typing import Final
 from timerqueue import Clock, Pulse
 
 from ..._plan import ClockVerdict, Skew, skew_of
-from ...stores import LEASE, Rightful, Sharing, StoreBusy, StoreError, StoreLocked, StoreTakenOver, View
+from ...stores import LEASE, Assignment, Sharing, StoreBusy, StoreError, StoreLocked, StoreTakenOver, View
 from .lease_guard import LeaseGuard
 from .peer_watch import PeerWatch
 
 logger = getLogger(__name__)
 
-EVERY: Final = LEASE / 2.4
+RENEWAL_S: Final = LEASE / 2.4
 """Seconds between renewals. A second one comes before we stop relying on the lease."""
 
 MARGIN: Final = LEASE / 6
 """Seconds before the lease's end when we stop relying on it."""
 
-AGAIN: Final = 0.1
+RETRY_S: Final = 0.1
 """Seconds before a failed renewal is repeated."""
 
 BEHIND: Final = 0.005
@@ -123,7 +123,7 @@ class Lease:
             raise StoreTakenOver(self._resigns)
         self.turns += 1
         heard = self._peer_watch.heard()
-        may_wait = self._due() > EVERY / 2  # a burial may take longer than the rest of our lease
+        may_wait = self._due() > RENEWAL_S / 2  # a burial may take longer than the rest of our lease
         view = self._sharing.last if self.is_sure() and may_wait and not self._trouble else None
         has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
         if view is None or has_looked:
@@ -165,7 +165,7 @@ class Lease:
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
         """A renewal is a write of the store, so renew only if that is due."""
         doubts = self._lease_guard.doubts
-        is_due = self._due() <= EVERY / 2 or must_renew
+        is_due = self._due() <= RENEWAL_S / 2 or must_renew
         told = None if self._skew is None else self._skew.told
         try:
             view = self._sharing.renew(told, is_off=self._verdict.is_off, only_look=not is_due)
@@ -179,7 +179,7 @@ class Lease:
         return view, self._skew
 
     def _due(self) -> float:
-        return self._lease_guard.until - (LEASE - MARGIN) + EVERY - self._now()
+        return self._lease_guard.until - (LEASE - MARGIN) + RENEWAL_S - self._now()
 
     def _judge_clock(self, skew: Skew, view: View) -> bool:
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
@@ -214,7 +214,7 @@ class Lease:
         else:
             self._speak_of("")
             return wait
-        return AGAIN
+        return RETRY_S
 
     def _speak_of(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:
@@ -225,5 +225,5 @@ class Lease:
 
 
 def _free(view: View) -> list[int]:
-    owners = Rightful(view)
+    owners = Assignment(view)
     return [shard for shard, owner in view.shards() if not owner and owners[shard] == view.me]

@@ -10,7 +10,7 @@ from ...stores import StoreBusy, StoreUnreachable
 from .lease_guard import LeaseGuard
 
 
-class Ways:
+class StoreWays:
     def __init__(self, lease_guard: LeaseGuard) -> None:
         self._lease_guard = lease_guard
         self._closed: dict[str, float] = {}

@@ -30,19 +30,19 @@ from .demand import bounded, wishes_of
 
 logger = getLogger(__name__)
 
-LOOK: Final = 0.1
+LOOK_S: Final = 0.1
 """Seconds between looks."""
 
-SOON: Final = 0.01
+MIN_ROUND_S: Final = 0.01
 """Seconds between rounds at least, and between looks while we owe units."""
 
-REPEAT: Final = 0.4
+REPEAT_S: Final = 0.4
 """Seconds after which wishes are repeated: the others forget them."""
 
-EVERY: Final = 1.0
+UNHINTED_LOOK_S: Final = 1.0
 """Seconds between looks who waits for our units, without hints."""
 
-MOST: Final = 100
+MAX_WAITING: Final = 100
 
 
 class Units:
@@ -98,7 +98,7 @@ class Units:
     def leave(self) -> None:
         """Any thread."""
         self._has_begun = False
-        if self._writer.close(LOOK, self._lending.give_back):
+        if self._writer.close(LOOK_S, self._lending.give_back):
             with suppress(StoreError):
                 self._lending.give_back()
 
@@ -114,11 +114,11 @@ class Units:
         if name not in self._accounts:
             self._accounts[name] = Allotment(self._size_of(name), self._rests.seconds_of(name))
         self._is_wanted = True
-        self._arm(self._sent_at + SOON)
+        self._arm(self._sent_at + MIN_ROUND_S)
 
     def _rested(self) -> None:
         if any(account.owed for account in self._accounts.values()):
-            self._arm(self._sent_at + SOON)
+            self._arm(self._sent_at + MIN_ROUND_S)
 
     # -- looks ---------------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Units:
     def _hear(self) -> None:
         self._is_hinted = True
         if self._accounts:
-            self._arm(self._sent_at + SOON)
+            self._arm(self._sent_at + MIN_ROUND_S)
 
     def _look(self) -> None:
         self._timer, self._next, self._is_wanted = None, inf, False
@@ -158,11 +158,11 @@ class Units:
 
     def _arm_next(self, now: float) -> None:
         if any(account.owed and not account.window for account in self._accounts.values()):
-            self._arm(now + SOON)
+            self._arm(now + MIN_ROUND_S)
         elif self._accounts:
-            self._arm(now + max(LOOK, 10 * (self._core.monotonic() - now)))
+            self._arm(now + max(LOOK_S, 10 * (self._core.monotonic() - now)))
         elif self._is_to_declare or self._is_lost:
-            self._arm(now + LOOK)
+            self._arm(now + LOOK_S)
 
     def _cut_off(self) -> None:
         """Stop using units: the others may take us for dead, and lend them elsewhere."""
@@ -190,9 +190,9 @@ class Units:
             is_news = bool(wished) and not account.lacks
             if (
                 is_news
-                or (wished != account.wishes and said_before >= LOOK)
-                or (wished and (is_hinted or said_before >= REPEAT))
-                or (account.held and (is_hinted or said_before >= EVERY))
+                or (wished != account.wishes and said_before >= LOOK_S)
+                or (wished and (is_hinted or said_before >= REPEAT_S))
+                or (account.held and (is_hinted or said_before >= UNHINTED_LOOK_S))
                 or spare
                 or (idle and account.owed)
                 or account.most < inf
@@ -207,7 +207,7 @@ class Units:
     def _wishes(self) -> dict[str, tuple[Wish, ...]]:
         us = self._core.timeline.us
         idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
-        wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
+        wanted = wishes_of(self._pool.waiting_for_lent(MAX_WAITING), idle, self._pool.is_lent)
         for name in wanted.keys() - self._accounts.keys():
             self._accounts[name] = Allotment(self._size_of(name), self._rests.seconds_of(name))
         return {
@@ -235,7 +235,7 @@ class Units:
         now = self._core.monotonic()
         if lent is None or error is not None or epoch != self._lending.epoch:
             self._failed(error)
-            self._arm(now + LOOK)
+            self._arm(now + LOOK_S)
             return
         self._trouble = ""
         more = []
@@ -250,7 +250,7 @@ class Units:
         if more:
             self._pool.units_came(more)
         if self._is_hinted or self._is_wanted:
-            self._arm(self._sent_at + SOON)
+            self._arm(self._sent_at + MIN_ROUND_S)
         self._arm_next(now)
 
     def _failed(self, error: Exception | None) -> None:

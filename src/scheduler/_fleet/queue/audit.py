@@ -21,12 +21,12 @@ from ..._values import Audit, AuditEnded, AuditStarted
 from ...queues import QueueUnavailable
 from ...stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
 from .dispatch import Dispatch
-from .overdue_scan import EVERY as LOOK_EVERY, OverdueScan
+from .overdue_scan import SCAN_S as LOOK_EVERY, OverdueScan
 from .routing import Wheres
 
 logger = getLogger(__name__)
 
-EVERY: Final = 300.0
+AUDIT_S: Final = 300.0
 """Seconds."""
 
 SETTLED: Final = 2_000_000
@@ -70,11 +70,11 @@ class QueueAudit:
                 except (StoreError, QueueUnavailable) as exc:
                     logger.warning("the queue is not audited now: %s", exc)
                 except Exception:
-                    logger.exception("an audit of the queue has failed; the next one comes in %g s", EVERY)
+                    logger.exception("an audit of the queue has failed; the next one comes in %g s", AUDIT_S)
                 await self._wait()
 
     async def _wait(self) -> None:
-        next_audit = self._core.monotonic() + EVERY
+        next_audit = self._core.monotonic() + AUDIT_S
         if self._unsettled_us is not None:
             await self._look_at_unsettled(self._unsettled_us)
         while not self._is_soon and self._core.monotonic() < next_audit:
@@ -113,7 +113,7 @@ class QueueAudit:
         """
         core, before, found = self._core, self._dispatch.missing, _Found(self._dispatch.decide)
         at, began = core.clock.wall(), core.monotonic()
-        core.listeners.tell(AuditStarted(instant_at(at), EVERY))
+        core.listeners.tell(AuditStarted(instant_at(at), AUDIT_S))
         try:
             await self._audit(found)
         except (StoreError, QueueUnavailable) as exc:
@@ -205,7 +205,7 @@ class _Found:
     def audit(self, at: float, put_again: int, seconds: float) -> Audit:
         return Audit(
             at=at,
-            interval=EVERY,
+            interval=AUDIT_S,
             has_lock=self.has_lock,
             jobs=self.jobs,
             failed=self.failed,

@@ -24,13 +24,13 @@ logger = getLogger(__name__)
 
 AT_ONCE: Final = 1_000
 
-AGAIN: Final = 1
+RETRY_S: Final = 1
 """Seconds before an execution that this node could not take comes out again."""
 
 LONGEST_WAIT: Final = 10
 """The most seconds if its job runs: that run's node plans the next, unless it dies."""
 
-LATER: Final = 60
+UNREADABLE_DELAY_S: Final = 60
 """Seconds if its job cannot be read here: a version or a limit is missing."""
 
 
@@ -73,8 +73,8 @@ class Claiming:
         back = [*self._wanted, *self._asked]
         self._wanted, self._asked[:] = [], map(GivenBack, self._asked)
         for delivery in back:
-            delivery.release(AGAIN)
-        count = len(back) + self._held.give_back(AGAIN)
+            delivery.release(RETRY_S)
+        count = len(back) + self._held.give_back(RETRY_S)
         logger.warning("%d executions that have come out go to others: our lease is not held", count)
 
     def deliver(self, deliveries: list[Delivery]) -> None:
@@ -105,13 +105,13 @@ class Claiming:
         job = self._core.jobs.find(delivery.tick.job_id)
         if job is not None and job.unfit is not None and not self.is_over:
             self.without_task += 1
-            delivery.release(AGAIN if job.unfit.is_readable else LATER)
+            delivery.release(RETRY_S if job.unfit.is_readable else UNREADABLE_DELAY_S)
             return False
         if self.is_over:
             delivery.release()
             return False
         if self._rests or not self._core.clock_guard.is_given or self._core.runs.is_stopping:
-            delivery.release(AGAIN)
+            delivery.release(RETRY_S)
             return False
         if not self._routing.is_for_us(delivery.tick.job_id):
             self._routing.send_on(delivery)
@@ -130,7 +130,7 @@ class Claiming:
             self._again(hold, delivery)
         elif leaving is not None and leaving.due_us == due_us:
             self.duplicates += 1
-            delivery.release(AGAIN)
+            delivery.release(RETRY_S)
         elif hold is not None and hold.due_us is not None:
             self._drop(delivery, NotTaken.RUNNING)
         else:
@@ -143,7 +143,7 @@ class Claiming:
         if answers is None:
             logger.warning("%d executions that have come out go back: %s", len(deliveries), error)
             for delivery in deliveries:
-                delivery.release(AGAIN)
+                delivery.release(RETRY_S)
             self._take()
             return
         try:
@@ -167,7 +167,7 @@ class Claiming:
             self._back_out(delivery, answer)
 
     def _back_out(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
-        job_id, rests = delivery.tick.job_id, self._lateness(delivery, LATER)
+        job_id, rests = delivery.tick.job_id, self._lateness(delivery, UNREADABLE_DELAY_S)
         hold, job = self._held.by_id.get(job_id), self._core.jobs.find(job_id)
         if hold is not None and hold.delivery is delivery:
             del self._held.by_id[job_id]
@@ -185,14 +185,14 @@ class Claiming:
         if why is NotTaken.RUNNING:
             delivery.release(self._lateness(delivery, LONGEST_WAIT))
         elif why is NotTaken.LOCKED:
-            delivery.release(AGAIN)
+            delivery.release(RETRY_S)
         else:
             delivery.done()
 
     def _lateness(self, delivery: Delivery, most: int) -> int:
         """In seconds: each wait is as long as all before it."""
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
-        return min(max(AGAIN, (now_us - delivery.tick.due_us) // 1_000_000), most)
+        return min(max(RETRY_S, (now_us - delivery.tick.due_us) // 1_000_000), most)
 
     def _take_up(self, delivery: Delivery, taken: Taken) -> None:
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
@@ -230,7 +230,7 @@ class Claiming:
             self._core.journal.touch(job)  # so that the next commit releases it
 
     def _let_go(
-        self, delivery: Delivery, row: StoredJob | None, where: str | None = None, *, rests: int = LATER
+        self, delivery: Delivery, row: StoredJob | None, where: str | None = None, *, rests: int = UNREADABLE_DELAY_S
     ) -> None:
         """Release a stray execution, to come out in `rests` seconds.
 
@@ -238,7 +238,7 @@ class Claiming:
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         if job_id in self._held.strays:
-            delivery.release(AGAIN)
+            delivery.release(RETRY_S)
             return
         stray = self._held.strays[job_id] = Claim(due_us, delivery, due_us, where=where)
         if row is not None and where is not None:
@@ -272,7 +272,7 @@ def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -
                 found.append(delivery)
         except Exception:
             logger.exception("the execution %r could not be looked at, and goes back", delivery.tick)
-            delivery.release(AGAIN)
+            delivery.release(RETRY_S)
     return found
 
 

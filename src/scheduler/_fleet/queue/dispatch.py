@@ -46,7 +46,7 @@ from .routing import Routing, Wheres
 
 logger = getLogger(__name__)
 
-SOON: Final = 1_000_000
+NEAR_US: Final = 1_000_000
 """Microseconds: while the job runs here, others need not know of a start that near."""
 
 LAST_PUTS: Final = 3.0
@@ -180,7 +180,7 @@ class Dispatch:
 
     def _can_wait(self, job: Job, hold: Claim, due_us: int | None) -> bool:
         """Return whether the plan can wait until the job leaves: nearly all leave at once."""
-        is_far = due_us is not None and due_us >= self._now_us() + SOON
+        is_far = due_us is not None and due_us >= self._now_us() + NEAR_US
         if hold.is_fetched or is_far or (hold.is_long and due_us is None):
             return False
         self.long_claims.see(job.id, hold)

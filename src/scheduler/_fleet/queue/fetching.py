@@ -21,7 +21,7 @@ from .claims import Claim, Claims, is_being_removed
 from .next_execution import after_pause
 from .routing import Routing
 
-AGAIN: Final = 1.0
+RETRY_S: Final = 1.0
 """Seconds before a job that is being released is fetched again."""
 
 logger = getLogger(__name__)
@@ -115,7 +115,7 @@ class Fetching:
 
     def _fetch_again(self, requests: list[StoredRequest]) -> None:
         with suppress(LifecycleError):  # the loop has ended: others find the request
-            self._core.queue.push(self._core.monotonic() + AGAIN, self.fetch, requests)
+            self._core.queue.push(self._core.monotonic() + RETRY_S, self.fetch, requests)
 
     def _let_go(self, job_id: str, taken_us: int) -> None:
         if job_id not in self._held.by_id:

@@ -16,14 +16,14 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from ..._jobs import Attempt, Job
+from ..._jobs import Job, JobAttempt
 from ..._journal import stays_due
 from ..._loop import Core
 from ..._restore import let_go_of
 from ...queues import Queue
 from .claims import Claim, Claims, GivenBack
 
-EVERY: Final = 0.5
+LOOK_S: Final = 0.5
 """Seconds between looks at jobs that stay."""
 
 LOOK_EVERY: Final = 0.25
@@ -35,10 +35,10 @@ WAITS: Final = 1.0
 AHEAD: Final = 1.5
 """Seconds of ends that count as room: executions come out up to 1.1 s early."""
 
-SOON: Final = 2.0
+NEAR_S: Final = 2.0
 """Seconds before its due instant when a start needs room."""
 
-MANY: Final = 10_000
+MAX_BOUND: Final = 10_000
 """Executions above which only the queue's bound holds."""
 
 MOST_BACK: Final = 100
@@ -89,9 +89,9 @@ class Room:
         """Jobs that wait for a named limit or a time take no room."""
         pool = self._core.pool
         room = pool.capacity * (1 + AHEAD * self._ended / self._seconds)
-        if room >= MANY:
+        if room >= MAX_BOUND:
             return None
-        soon = self._core.monotonic() + SOON
+        soon = self._core.monotonic() + NEAR_S
         aside = {id for part in self._core.journal.aside.parts for id in part.job_ids()}
         to_come, waits = 0, sum(id in aside for id in (*self._held.leaving, *self._held.strays))
         for id in self._held.by_id:
@@ -120,7 +120,7 @@ class LongClaims:
         if self._old.get(job_id) is not hold:
             self._new[job_id] = hold
         if not self._is_armed:
-            self._is_armed = self._soon(EVERY, self._look)
+            self._is_armed = self._soon(LOOK_S, self._look)
 
     def begin(self) -> None:
         """Look at our room while any job is here, if the queue or another node can use it."""
@@ -141,7 +141,7 @@ class LongClaims:
                 self._core.journal.touch(job)
         self._is_armed = False
         if self._old:
-            self._is_armed = self._soon(EVERY, self._look)
+            self._is_armed = self._soon(LOOK_S, self._look)
 
     # -- room ------------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class LongClaims:
         waited, self._waited = self._waited, {}
         if not self._core.pool.waiting or not self._held.has_others() or self._core.runs.is_stopping:
             return
-        back = list[tuple[Job, Claim, Attempt]]()
+        back = list[tuple[Job, Claim, JobAttempt]]()
         for job_id, hold in self._held.by_id.items():
             job = self._core.jobs.find(job_id)
             run = None if job is None else self._waiting(job, hold)
@@ -176,7 +176,7 @@ class LongClaims:
             if self._core.pool.active >= self._core.pool.capacity:
                 self.room.is_less()
 
-    def _waiting(self, job: Job, hold: Claim) -> Attempt | None:
+    def _waiting(self, job: Job, hold: Claim) -> JobAttempt | None:
         if len(job.runs) != 1 or hold.due_us is None or job.id in self._held.strays or job.id in self._held.leaving:
             return None
         run = job.runs[0]
@@ -187,11 +187,11 @@ class LongClaims:
         is_first = run.attempt == 1 and stays_due(job, run.due_us, 1, self._core.timeline)
         return run if is_first and self._held.has_others(job.policy.where) and not self._waits_for_fleet(run) else None
 
-    def _waits_for_fleet(self, run: Attempt) -> bool:
+    def _waits_for_fleet(self, run: JobAttempt) -> bool:
         """Others could not run it either: its units go where they are wanted most."""
         return any(self._core.pool.is_lent(name) for name, _ in run.needs)
 
-    def _give_back(self, job: Job, hold: Claim, run: Attempt) -> None:
+    def _give_back(self, job: Job, hold: Claim, run: JobAttempt) -> None:
         del self._held.by_id[job.id]
         self._held.strays[job.id] = hold
         hold.planned = (run.due_us, job.schedule_text or "")

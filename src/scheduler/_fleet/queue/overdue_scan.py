@@ -17,7 +17,7 @@ from ...stores import SCHEDULED, Execution
 from .dispatch import Dispatch
 from .routing import Wheres
 
-EVERY: Final = 5.0
+SCAN_S: Final = 5.0
 """Seconds."""
 
 OVERDUE: Final = 5_000_000

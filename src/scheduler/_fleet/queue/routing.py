@@ -18,7 +18,7 @@ from ...stores import Execution, Executions, View, where_of
 from .claims import Claims
 from .publisher import Publisher
 
-AGAIN: Final = 1
+RETRY_S: Final = 1
 """Seconds before an execution that the queue refused is sent on."""
 
 Wheres = Mapping[str, str] | None
@@ -71,14 +71,14 @@ class Routing:
         self.sent_on += 1
         if (delivery.tick.job_id, delivery.tick.due_us) in self._publisher.here:
             with suppress(LifecycleError):  # the loop has ended: the execution is pending in the store
-                self._core.queue.push(self._core.monotonic() + AGAIN, self._send, delivery)
+                self._core.queue.push(self._core.monotonic() + RETRY_S, self._send, delivery)
         else:
             self._send(delivery)
 
     def _send(self, delivery: Delivery) -> None:
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         if self._publisher.is_on_way(delivery.tick):  # the queue may be about to refuse it
-            delivery.release(AGAIN)
+            delivery.release(RETRY_S)
             return
         self._publisher.here.discard((job_id, due_us))
         self._publisher.put([(Tick(job_id, due_us, where=self.where_of(job_id)), None)])

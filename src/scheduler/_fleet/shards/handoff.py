@@ -21,11 +21,11 @@ from anyio.lowlevel import checkpoint
 from schedule import Missed
 from timerqueue import LifecycleError
 
-from ..._jobs import Attempt, Job, shard_of_job
+from ..._jobs import Job, JobAttempt, shard_of_job
 from ..._journal import stays_due
 from ..._loop import Core
 from ..._restore import let_go_of
-from ...stores import Rightful, Sharing, StoreUnavailable
+from ...stores import Assignment, Sharing, StoreUnavailable
 from .handoff_plan import MOST_SHARDS, HandoffPlan
 from .moves import Moves
 
@@ -99,7 +99,7 @@ class Handoff:
         self._moves.tell(began, sum(map(len, ready.values())), given=len(ready))
         return PAUSE
 
-    async def give_back(self, shards: Iterable[int], owners: Rightful) -> None:
+    async def give_back(self, shards: Iterable[int], owners: Assignment) -> None:
         """Give these shards to their nodes: none of their jobs is here."""
         if wanted := {shard: owners[shard] for shard in shards}:
             await self._give(list(wanted), wanted)
@@ -179,5 +179,5 @@ class Handoff:
         return [job for job in found if job is not None and job.task is not None]
 
 
-def _waits(run: Attempt) -> bool:
+def _waits(run: JobAttempt) -> bool:
     return run.started is None and not run.is_held and run.owes is None and run.cause is None

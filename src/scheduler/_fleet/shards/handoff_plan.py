@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from ..._jobs import Attempt, Job
+from ..._jobs import Job, JobAttempt
 from ...stores import SHARDS
 
 MOST_JOBS: Final = 500
@@ -159,7 +159,7 @@ class _Portion:
             self._count += len(jobs)
 
 
-def _has_run_long(run: Attempt, now: float) -> bool:
+def _has_run_long(run: JobAttempt, now: float) -> bool:
     return run.started is not None and now - run.started > WITHHELD
 
 

@@ -9,20 +9,20 @@ from typing import Protocol, TypeVar
 from ..._loop import Core
 from ..._plan import instant_at
 from ..._values import ShardsMoved
-from ...stores import Shares
+from ...stores import OwnedShards
 
 logger = getLogger(__name__)
 T = TypeVar("T")
 
 
-class Ask(Protocol):
+class MoveQuestions(Protocol):
     """Asks the store in a thread, one question at a time."""
 
     def __call__(self, call: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 class Moves:
-    def __init__(self, core: Core, shares: Shares, ask: Ask) -> None:
+    def __init__(self, core: Core, shares: OwnedShards, ask: MoveQuestions) -> None:
         self._core = core
         self.shares = shares
         self.ask = ask

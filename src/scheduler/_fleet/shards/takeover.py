@@ -34,10 +34,10 @@ MOST_AT_ONCE: Final = 1_000
 FIRST_US: Final = 1_000_000
 """Microseconds: jobs of a large part that start this soon are read first."""
 
-AGAIN: Final = 0.13
+RETRY_S: Final = 0.13
 """Seconds before an unread part is read again."""
 
-SOON: Final = 0.05
+NEAR_S: Final = 0.05
 """Seconds before its next start in which a job is taken up without any sleep."""
 
 DIED: Final = "the process died under it, and its job has been removed since"
@@ -174,7 +174,7 @@ class Takeover:
             except StoreError as exc:
                 self._tried("rests", exc)
                 logger.warning("shards that have come are not all read, and are read again: %s", exc)
-                await self._core.clock.sleep(AGAIN)
+                await self._core.clock.sleep(RETRY_S)
             else:
                 return True
             finally:
@@ -211,7 +211,7 @@ class Takeover:
 
     def _starts_soon(self, state: StoredState | None) -> bool:
         dues = () if state is None else (state.next_us, state.retry_at_us)
-        until_us = self._core.timeline.us(self._core.monotonic() + SOON, steady=False)
+        until_us = self._core.timeline.us(self._core.monotonic() + NEAR_S, steady=False)
         return any(type(due_us) is int and due_us <= until_us for due_us in dues)
 
     def _take_up_new(self, part: _Part) -> None:

@@ -13,10 +13,10 @@ from timerqueue import Clock
 from .._queue import Census, Kind, Place, Position, QueueUnavailable, Reason, Standing, Tick
 from .address import Address
 from .body import decode, encode
-from .connection import Connection, greenstalk
-from .tally import Tally
+from .connection import BeanstalkConnection, greenstalk
+from .tally import ReservationTally
 from .tubes import are_of, tube_for
-from .wire import AT_ONCE, Answer
+from .wire import AT_ONCE, Reply
 
 PAUSE: Final = 1.0
 """Seconds without a try after a server was not reached."""
@@ -32,14 +32,14 @@ T = TypeVar("T")
 class Commander:
     """Serves one caller at a time, from any thread. Calls may wait for the server."""
 
-    def __init__(self, address: Address, tube: str, ttr: int, clock: Clock, tally: Tally) -> None:
+    def __init__(self, address: Address, tube: str, ttr: int, clock: Clock, tally: ReservationTally) -> None:
         self._address = address
         self._tube = tube
         self._ttr = ttr
         self._clock = clock
         self._tally = tally
         self._lock = Lock()
-        self._connection: Connection | None = None
+        self._connection: BeanstalkConnection | None = None
         self._had_one = False
         self._closed = False
         self._leave_alone_until = float("-inf")
@@ -82,7 +82,7 @@ class Commander:
                 self._connection.close()
                 self._connection = None
 
-    def _ask(self, what: Callable[[Connection], T]) -> T:
+    def _ask(self, what: Callable[[BeanstalkConnection], T]) -> T:
         """Ask on a new connection if the old one had ended unnoticed."""
         with self._lock:
             is_used = self._connection is not None
@@ -93,20 +93,20 @@ class Commander:
                     raise
                 return self._asked(what)
 
-    def _asked(self, what: Callable[[Connection], T]) -> T:
+    def _asked(self, what: Callable[[BeanstalkConnection], T]) -> T:
         try:
             return what(self._connected())
         except QueueUnavailable as error:
             self._connection, self._why = None, str(error)
             raise
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> BeanstalkConnection:
         if self._connection is not None:
             return self._connection
         if self._closed or self._clock.monotonic() < self._leave_alone_until:
             raise QueueUnavailable(self._why or f"beanstalkd at {self._address}: the queue is closed")
         try:
-            self._connection = Connection(self._address, ["default"], 0.0)
+            self._connection = BeanstalkConnection(self._address, ["default"], 0.0)
         except QueueUnavailable:
             self._leave_alone_until = self._clock.monotonic() + PAUSE
             raise
@@ -115,7 +115,9 @@ class Commander:
         self._had_one = True
         return self._connection
 
-    def _put(self, connection: Connection, ticks: Sequence[tuple[Tick, int]], answers: list[Place | Reason]) -> None:
+    def _put(
+        self, connection: BeanstalkConnection, ticks: Sequence[tuple[Tick, int]], answers: list[Place | Reason]
+    ) -> None:
         for tube, same in groupby(ticks[len(answers) :], lambda each: tube_for(self._tube, each[0])):
             connection.use(tube)
             waiting = list(same)
@@ -124,7 +126,7 @@ class Commander:
                 answers += self._put_some(connection, priority, waiting[first : first + AT_ONCE])
 
     def _put_some(
-        self, connection: Connection, priority: int, ticks: Sequence[tuple[Tick, int]]
+        self, connection: BeanstalkConnection, priority: int, ticks: Sequence[tuple[Tick, int]]
     ) -> list[Place | Reason]:
         bodies = [encode(tick) for tick, _ in ticks]
         fit = [len(body) <= connection.longest for body in bodies]
@@ -140,7 +142,7 @@ class Commander:
         rest = iter(given)
         return [_placed(connection, next(rest)) if fits else Reason.TOO_BIG for fits in fit]
 
-    def _kick(self, connection: Connection, kind: Kind, most: int) -> int:
+    def _kick(self, connection: BeanstalkConnection, kind: Kind, most: int) -> int:
         kicked = 0
         for tube in self._tubes(connection, kind):
             left = min(most - kicked, _census_of(connection, tube).buried)
@@ -149,11 +151,11 @@ class Commander:
                 kicked += connection.ask(partial(greenstalk.Client.kick, bound=left))
         return kicked
 
-    def _tubes(self, connection: Connection, kind: Kind) -> list[str]:
+    def _tubes(self, connection: BeanstalkConnection, kind: Kind) -> list[str]:
         return are_of(self._tube, kind, connection.ask(lambda client: client.tubes()))
 
 
-def _asked_instance(connection: Connection) -> str:
+def _asked_instance(connection: BeanstalkConnection) -> str:
     connection.ask(lambda client: client.using())  # whether it is still there
     return connection.instance
 
@@ -163,7 +165,7 @@ def _is_possible(place: Place) -> bool:
     return 0 < place.number <= LARGEST_NUMBER
 
 
-def _placed(connection: Connection, answer: Answer) -> Place | Reason:
+def _placed(connection: BeanstalkConnection, answer: Reply) -> Place | Reason:
     match answer.word:
         case b"INSERTED":
             return Place(connection.instance, answer.number)
@@ -175,14 +177,14 @@ def _placed(connection: Connection, answer: Answer) -> Place | Reason:
             return Reason.OUT_OF_MEMORY
 
 
-def _cancel(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
+def _cancel(connection: BeanstalkConnection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
     """Peek first: after a restart without a log, numbers begin at 1 again."""
     there = _are_there(connection, places)
     found = iter(connection.exchange([b"delete %d\r\n" % place.number for _, place in _only(places, there)]))
     return [is_there and next(found).word == b"DELETED" for is_there in there]
 
 
-def _look(connection: Connection, places: Sequence[tuple[Tick, Place]], tube: str) -> list[Position | None]:
+def _look(connection: BeanstalkConnection, places: Sequence[tuple[Tick, Place]], tube: str) -> list[Position | None]:
     """Peek first at jobs from before a restart: their numbers may mean others now."""
     in_doubt = [place.instance != connection.instance for _, place in places]
     confirmed = iter(_are_there(connection, _only(places, in_doubt)))
@@ -194,7 +196,7 @@ def _look(connection: Connection, places: Sequence[tuple[Tick, Place]], tube: st
     ]
 
 
-def _are_there(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
+def _are_there(connection: BeanstalkConnection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
     possible = [_is_possible(place) for _, place in places]
     found = iter(connection.exchange([b"peek %d\r\n" % place.number for _, place in _only(places, possible)]))
     return [
@@ -207,7 +209,7 @@ def _only(places: Sequence[tuple[Tick, Place]], wanted: Sequence[bool]) -> list[
     return list(compress(places, wanted))
 
 
-def _position(answer: Answer, tube: str) -> Position | None:
+def _position(answer: Reply, tube: str) -> Position | None:
     if answer.word != b"OK":
         return None
     fields = dict(line.split(b": ", 1) for line in answer.body.splitlines() if b": " in line)
@@ -215,7 +217,7 @@ def _position(answer: Answer, tube: str) -> Position | None:
     return Position(Standing(fields[b"state"].decode()), int(fields[b"time-left"]), is_astray)
 
 
-def _census(connection: Connection, tubes: Sequence[str]) -> Census:
+def _census(connection: BeanstalkConnection, tubes: Sequence[str]) -> Census:
     found = [_census_of(connection, tube) for tube in tubes]
     return Census(
         sum(each.delayed for each in found),
@@ -225,7 +227,7 @@ def _census(connection: Connection, tubes: Sequence[str]) -> Census:
     )
 
 
-def _census_of(connection: Connection, tube: str) -> Census:
+def _census_of(connection: BeanstalkConnection, tube: str) -> Census:
     try:
         found = connection.ask(partial(greenstalk.Client.stats_tube, tube=tube))
     except greenstalk.NotFoundError:  # it has become empty, and is gone

@@ -19,9 +19,9 @@ except ModuleNotFoundError as error:
 
 from .._queue import QueueUnavailable
 from .address import Address
-from .wire import Answer, StrangeAnswer, Wire
+from .wire import BeanstalkWire, Reply, StrangeAnswer
 
-__all__ = ["ANSWERS", "LONGEST_WAIT", "PATIENCE", "Client", "Connection", "greenstalk"]
+__all__ = ["ANSWERS", "LONGEST_WAIT", "PATIENCE", "BeanstalkConnection", "Client", "greenstalk"]
 
 Client = greenstalk.Client[bytes]
 
@@ -47,7 +47,7 @@ DEFAULT: Final = "default"
 T = TypeVar("T")
 
 
-class Connection:
+class BeanstalkConnection:
     """A method that raises QueueUnavailable has closed it.
 
     `instance`: which start of the server. `longest`: bytes in a body. `wait`: seconds that the server may wait.
@@ -57,7 +57,7 @@ class Connection:
         self._address = address
         self._socket = self._speak(lambda: _connected(address, PATIENCE + wait))
         self._client = self._speak(lambda: greenstalk.Client(self._socket, None))
-        self._wire = Wire(self._socket)
+        self._wire = BeanstalkWire(self._socket)
         # not by the client: if the server ends meanwhile, a half-made client would not be closed
         if DEFAULT not in watch:
             self.exchange([b"watch %s\r\n" % tube.encode() for tube in watch] + [b"ignore %s\r\n" % DEFAULT.encode()])
@@ -70,7 +70,7 @@ class Connection:
         """Raises one of ANSWERS, or QueueUnavailable."""
         return self._speak(lambda: what(self._client))
 
-    def exchange(self, commands: Sequence[bytes]) -> list[Answer]:
+    def exchange(self, commands: Sequence[bytes]) -> list[Reply]:
         """Raises QueueUnavailable."""
         return self._speak(lambda: list(self._wire.exchange(commands)))
 

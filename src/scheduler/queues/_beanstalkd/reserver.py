@@ -22,11 +22,11 @@ from .._queue import SECOND_US, Deliver, Delivery, Kind, Place, QueueUnavailable
 from .address import Address
 from .body import Later, decode
 from .commander import PRIORITIES
-from .connection import LONGEST_WAIT, Connection
+from .connection import LONGEST_WAIT, BeanstalkConnection
 from .strangers import Strangers
-from .tally import Tally
+from .tally import ReservationTally
 from .tubes import tube_of
-from .wire import Answer
+from .wire import Reply
 
 logger = getLogger(__name__)
 
@@ -40,7 +40,7 @@ MORE: Final = 4
 
 BACKOFF: Final = Backoff(0.05, 5.0)
 
-LATER: Final = 10
+NEWER_VERSION_DELAY_S: Final = 10
 """Seconds until a later version's tick comes out again, for another node."""
 
 
@@ -51,7 +51,7 @@ class Verb(Enum):
 
 
 @define(eq=False)
-class Taken(Delivery):
+class ReservedTick(Delivery):
     """`touch_at`: monotonic seconds."""
 
     reserver: Reserver
@@ -81,7 +81,7 @@ class Reserver:
         window: int,
         most: int | None,
         clock: Clock,
-        tally: Tally,
+        tally: ReservationTally,
         deliver: Deliver,
     ) -> None:
         self._address = address
@@ -97,10 +97,10 @@ class Reserver:
         self._window = window
         self._changed = Condition()
         self._most = window if most is None else min(most, window)
-        self._asked: list[tuple[Taken, Verb, int]] = []
-        self._held: dict[int, Taken] = {}
+        self._asked: list[tuple[ReservedTick, Verb, int]] = []
+        self._held: dict[int, ReservedTick] = {}
         self._look_again_at = 0.0
-        self._connection: Connection | None = None
+        self._connection: BeanstalkConnection | None = None
         self._closing = False
         self._thread = Thread(target=self._run, name="scheduler queue", daemon=True)
 
@@ -119,7 +119,7 @@ class Reserver:
     def start(self) -> None:
         self._thread.start()
 
-    def settle(self, taken: Taken, verb: Verb, seconds: int = 0) -> None:
+    def settle(self, taken: ReservedTick, verb: Verb, seconds: int = 0) -> None:
         """Any thread. Does not wait."""
         with self._changed:
             self._asked.append((taken, verb, seconds))
@@ -144,7 +144,7 @@ class Reserver:
         while not self._closing:
             try:
                 tubes = list(self._tubes)
-                connection = self._connection = Connection(self._address, tubes)
+                connection = self._connection = BeanstalkConnection(self._address, tubes)
                 self._watched = len(tubes)
             except QueueUnavailable as error:
                 failures += 1
@@ -157,7 +157,7 @@ class Reserver:
                 self._tally.count("reconnected")
             failures = self._serve(connection)
 
-    def _serve(self, connection: Connection) -> int:
+    def _serve(self, connection: BeanstalkConnection) -> int:
         try:
             while not self._closing:
                 self._send_asked(connection)
@@ -190,12 +190,12 @@ class Reserver:
         with self._changed:
             self._changed.wait_for(lambda: self._asked or self._closing or len(self._held) < self._most, 1.0)
 
-    def _watch(self, connection: Connection) -> None:
+    def _watch(self, connection: BeanstalkConnection) -> None:
         tubes = self._tubes[self._watched :]
         connection.exchange([b"watch %s\r\n" % tube.encode() for tube in tubes])
         self._watched += len(tubes)
 
-    def _take(self, connection: Connection) -> None:
+    def _take(self, connection: BeanstalkConnection) -> None:
         found: list[Delivery] = []
         wait, many = 1 if self._held or self._is_listening else LONGEST_WAIT, 1
         while many > 0:
@@ -211,7 +211,7 @@ class Reserver:
             self._tally.count("delivered", len(found))
             self._deliver(found)
 
-    def _reserved(self, connection: Connection, answer: Answer) -> Taken | None:
+    def _reserved(self, connection: BeanstalkConnection, answer: Reply) -> ReservedTick | None:
         if answer.word == b"DEADLINE_SOON":
             self._touch(connection, all_of_them=True)
         if answer.word != b"RESERVED":
@@ -223,27 +223,27 @@ class Reserver:
         if delay := delay_of(tick.due_us, int(self._clock.wall() * SECOND_US), LONGEST_DELAY):
             self._send_back(connection, number, tick, delay)
             return None
-        taken = Taken(self, tick, Place(connection.instance, number))
+        taken = ReservedTick(self, tick, Place(connection.instance, number))
         taken.touch_at = self._clock.monotonic() + self._ttr / 4
         self._held[number] = taken
         return taken
 
-    def _put_by(self, connection: Connection, number: int, tick: Later | None) -> None:
+    def _put_by(self, connection: BeanstalkConnection, number: int, tick: Later | None) -> None:
         """Only its owner may run or delete a foreign body."""
         self._tally.count("strange")
         if tick is None:
             connection.exchange([b"bury %d 0\r\n" % number])
             self._strangers.meet(number)
         else:
-            connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[Kind.RUN], LATER)])
+            connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[Kind.RUN], NEWER_VERSION_DELAY_S)])
 
-    def _send_back(self, connection: Connection, number: int, tick: Tick, delay: int) -> None:
+    def _send_back(self, connection: BeanstalkConnection, number: int, tick: Tick, delay: int) -> None:
         """The server's clock was set, or it can count no further."""
         hopped = connection.ask(lambda client: client.stats_job(number))["delay"] == LONGEST_DELAY
         self._tally.count("hops" if hopped else "premature")
         connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[tick.kind], delay)])
 
-    def _touch(self, connection: Connection, *, all_of_them: bool = False) -> None:
+    def _touch(self, connection: BeanstalkConnection, *, all_of_them: bool = False) -> None:
         """Touch held ticks after each quarter of their time."""
         now = self._clock.monotonic()
         if not all_of_them and now < self._look_again_at:
@@ -255,7 +255,7 @@ class Reserver:
         answers = connection.exchange([b"touch %d\r\n" % taken.place.number for taken in late])
         self._lose([taken for taken, answer in zip(late, answers, strict=True) if answer.word == b"NOT_FOUND"])
 
-    def _send_asked(self, connection: Connection) -> None:
+    def _send_asked(self, connection: BeanstalkConnection) -> None:
         with self._changed:
             asked, self._asked = self._asked, []
         ours = []
@@ -273,7 +273,7 @@ class Reserver:
             logger.warning("beanstalkd at %s: no room to release %d ticks; they are buried", self._address, buried)
         self._tally.count("done", sum(answer.word == b"DELETED" for answer in answers))
 
-    def _lose(self, lost: Sequence[Taken]) -> None:
+    def _lose(self, lost: Sequence[ReservedTick]) -> None:
         """Another node may have these ticks: we were stopped or too slow."""
         if not lost:
             return
@@ -284,7 +284,7 @@ class Reserver:
         logger.info(text, self._address, len(lost), lost[0].tick)
 
 
-def _command(taken: Taken, verb: Verb, seconds: int) -> bytes:
+def _command(taken: ReservedTick, verb: Verb, seconds: int) -> bytes:
     number, priority = taken.place.number, PRIORITIES[taken.tick.kind]
     match verb:
         case Verb.DONE:

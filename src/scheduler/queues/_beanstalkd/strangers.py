@@ -9,7 +9,7 @@ from .address import Address
 
 logger = getLogger(__name__)
 
-EVERY: Final = 60.0
+WARNING_INTERVAL_S: Final = 60.0
 """Seconds. A kick of buried jobs may bring thousands out again."""
 
 
@@ -33,4 +33,4 @@ class Strangers:
             return
         text = "beanstalkd at %s: %d jobs in our tubes were no ticks of ours, and were buried; the first was job %d"
         logger.warning(text, self._address, self._count, self._first)
-        self._count, self._quiet_until = 0, now + EVERY
+        self._count, self._quiet_until = 0, now + WARNING_INTERVAL_S

@@ -9,7 +9,7 @@ from .._queue import QueueStatistics, Reason
 Name = Literal["placed", "delivered", "premature", "hops", "done", "expired", "strange", "reconnected"]
 
 
-class Tally:
+class ReservationTally:
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: Counter[Name] = Counter()

@@ -29,7 +29,7 @@ _ALONE: Final = frozenset(
 """Answers after which the stream is in step."""
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """Its first word, its number if any, and its body."""
 
     word: bytes
@@ -41,14 +41,14 @@ class StrangeAnswer(ValueError):
     """The rest of the stream is unreadable."""
 
 
-class Wire:
+class BeanstalkWire:
     """For one thread at a time."""
 
     def __init__(self, socket: socket.socket) -> None:
         self._socket = socket
         self._reader = socket.makefile("rb")
 
-    def exchange(self, commands: Sequence[bytes]) -> Iterator[Answer]:
+    def exchange(self, commands: Sequence[bytes]) -> Iterator[Reply]:
         """Read all answers before the next call.
 
         Raises OSError and StrangeAnswer: then the connection is useless.
@@ -62,7 +62,7 @@ class Wire:
     def close(self) -> None:
         self._reader.close()
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> Reply:
         line = self._reader.readline()
         words = line.split()
         if not line.endswith(b"\r\n") or not words:
@@ -70,7 +70,7 @@ class Wire:
             raise (StrangeAnswer if line else ConnectionResetError)(msg)
         word = words[0]
         if word in _ALONE:
-            return Answer(word, int(words[1]) if len(words) > 1 else 0)
+            return Reply(word, int(words[1]) if len(words) > 1 else 0)
         if word not in _WITH_BODY:
             msg = f"it answered {line[:80]!r}, and the connection was dropped"
             raise StrangeAnswer(msg)
@@ -79,4 +79,4 @@ class Wire:
         if len(body) < size + 2:
             msg = "the connection has ended within an answer"
             raise ConnectionResetError(msg)
-        return Answer(word, int(words[1]), body[:-2])
+        return Reply(word, int(words[1]), body[:-2])

@@ -15,7 +15,7 @@ from typing import Final
 from timerqueue import boottime
 
 from .._store import StoreBusy, StoreError, StoreUnreachable
-from .connection import READ_COMMITTED, Asked, Connection, Cursor, psycopg, sql, translated
+from .connection import READ_COMMITTED, Asked, Cursor, StoreConnection, psycopg, sql, translated
 
 LONGEST_WAIT: Final = 5.0
 """Seconds."""
@@ -39,14 +39,14 @@ LONGEST_CLOSING: Final = 1.0
 """Seconds: a call in progress notices within 0.1 s unless it connects."""
 
 
-class _Reader:
+class _LentReader:
     def __init__(self, now: Callable[[], float], are_others_waiting: Callable[[], bool]) -> None:
         self._now = now
         self._are_others_waiting = are_others_waiting
         self._since = now()
         self.is_stopped = False
 
-    def look(self, connection: Connection) -> None:
+    def look(self, connection: StoreConnection) -> None:
         """Stop a late reader. Without a cancel the server would go on in vain."""
         if self.is_stopped or not self._are_others_waiting() or self._now() - self._since < READS_ON:
             return
@@ -54,12 +54,12 @@ class _Reader:
         connection.cancel_safe(timeout=1.0)
 
 
-class Beside:
-    def __init__(self, connect: Callable[[], Connection], where: str, now: Callable[[], float] = boottime) -> None:
+class LentConnection:
+    def __init__(self, connect: Callable[[], StoreConnection], where: str, now: Callable[[], float] = boottime) -> None:
         self._now = now
         self._connect = connect
         self._where = where
-        self._connection: Connection | None = None
+        self._connection: StoreConnection | None = None
         self._one_at_a_time = Lock()
         self._one_reader = Lock()
         self._count = Lock()
@@ -68,12 +68,12 @@ class Beside:
         self._why_none = ""
         self._moment = Event()
         self._closings = 0
-        self._prepare: Callable[[Connection], object] | None = None
+        self._prepare: Callable[[StoreConnection], object] | None = None
 
     @contextmanager
     def lend(
         self, *, wait: float | None = LONGEST_WAIT, is_reader: bool = False, is_brief: bool = False
-    ) -> Iterator[Connection]:
+    ) -> Iterator[StoreConnection]:
         """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: no bound.
 
         Readers queue. While others wait, a reader has READS_ON seconds; then StoreBusy. A brief caller makes no
@@ -87,7 +87,7 @@ class Beside:
         try:
             with translated(self._where):
                 connection = self._open_one() if is_brief else self._connected()
-                reader = _Reader(self._now, lambda: self._waiting > 0) if is_reader else None
+                reader = _LentReader(self._now, lambda: self._waiting > 0) if is_reader else None
 
                 def why_unwanted() -> str:
                     if self._closings != closings:
@@ -97,7 +97,7 @@ class Beside:
                     return ""
 
                 connection.silence = 0
-                connection.patience = BRIEF if is_brief else Connection.patience
+                connection.patience = BRIEF if is_brief else StoreConnection.patience
                 connection.why_unwanted = why_unwanted  # type: ignore[method-assign]
                 try:
                     yield connection
@@ -114,12 +114,12 @@ class Beside:
                 self._one_reader.release()
 
     @contextmanager
-    def transaction(self, *, is_reader: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, is_reader: bool = False) -> Iterator[StoreConnection]:
         with self.lend(is_reader=is_reader) as connection, connection.transaction_as(""):
             yield connection
 
     @contextmanager
-    def brief_transaction(self) -> Iterator[Connection]:
+    def brief_transaction(self) -> Iterator[StoreConnection]:
         """Like `lend` for a brief caller."""
         with (
             self.lend(wait=BRIEFLY, is_brief=True) as connection,
@@ -137,7 +137,7 @@ class Beside:
         with self.lend(wait=BRIEFLY, is_brief=True) as connection:
             return connection.ask_as("", [BRIEF_LOCK, *asked])[1:]
 
-    def prepare_with(self, prepare: Callable[[Connection], object]) -> None:
+    def prepare_with(self, prepare: Callable[[StoreConnection], object]) -> None:
         """Call `prepare` first on each new connection. It may raise psycopg.Error."""
         self._prepare = prepare
 
@@ -201,12 +201,12 @@ class Beside:
                 raise StoreBusy(f"{self._where}: a connection is still being made")
             self._moment.wait(0.01)
 
-    def _open_one(self) -> Connection:
+    def _open_one(self) -> StoreConnection:
         if self._connection is None or self._connection.closed:
             raise StoreBusy(f"{self._where}: a connection must be made first")
         return self._connection
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> StoreConnection:
         if self._connection is None or self._connection.closed:
             self._is_connecting = True
             try:

@@ -31,9 +31,9 @@ __all__ = [
     "PID",
     "READ_COMMITTED",
     "Asked",
-    "Connection",
     "Cursor",
     "Silent",
+    "StoreConnection",
     "connect",
     "connect_first",
     "described",
@@ -96,10 +96,10 @@ class Silent(psycopg.OperationalError):
     """The server was silent for too long, or its answer is unwanted."""
 
 
-class Refused(psycopg.OperationalError): ...
+class ConnectionRefused(psycopg.OperationalError): ...
 
 
-class Connection(psycopg.Connection[TupleRow]):
+class StoreConnection(psycopg.Connection[TupleRow]):
     """Gives up on a silent server: no other timeout ends a wait for a frozen one.
 
     Any error closes it, which rolls back.
@@ -181,7 +181,7 @@ class Connection(psycopg.Connection[TupleRow]):
         """Return the statement that ends broken sessions. Their locks would last ten seconds or more."""
         return END_LEFT, [list(sessions), self.info.backend_pid]
 
-    def keeping_plans(self) -> Connection:
+    def keeping_plans(self) -> StoreConnection:
         """Let the server keep plans of writing statements, if the connection is direct."""
         self._keeps_plans = self.is_direct()
         return self
@@ -242,9 +242,9 @@ class Connection(psycopg.Connection[TupleRow]):
         return self.execute(fetch).fetchall()
 
 
-def connect(dsn: str) -> Connection:
+def connect(dsn: str) -> StoreConnection:
     """Connect, within some seconds per host."""
-    return Connection.connect(_conninfo(dsn), autocommit=True, prepare_threshold=None)
+    return StoreConnection.connect(_conninfo(dsn), autocommit=True, prepare_threshold=None)
 
 
 def _conninfo(dsn: str) -> str:
@@ -253,7 +253,7 @@ def _conninfo(dsn: str) -> str:
     return make_conninfo(dsn, **ours)
 
 
-def connect_first(dsn: str, *, is_known: bool = False) -> Connection:
+def connect_first(dsn: str, *, is_known: bool = False) -> StoreConnection:
     """Connect to an unknown server. Raises Refused if it refuses us; other errors may pass.
 
     A refusal has no code, so we ping: without a login the server says whether it takes connections. `is_known`: no
@@ -269,7 +269,7 @@ def connect_first(dsn: str, *, is_known: bool = False) -> Connection:
     except psycopg.OperationalError as error:
         if _is_for_now(dsn, error):
             raise
-        raise Refused(str(error)) from error
+        raise ConnectionRefused(str(error)) from error
 
 
 def _is_for_now(dsn: str, error: psycopg.OperationalError) -> bool:
@@ -349,7 +349,7 @@ def _translation(where: str, error: psycopg.Error) -> StoreError:
     code = error.sqlstate or ""
     # The primary message only: the details may show a row that does not belong in a log.
     reason = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
-    if isinstance(error, Refused):
+    if isinstance(error, ConnectionRefused):
         return StoreUnusable(f"{where}: it answers, and refuses us: {reason}: look at user, password and database")
     if code == "42501":
         return StoreUnusable(f"{where}: {reason}: grant the role USAGE on the schema and all rights to its tables")

@@ -15,7 +15,7 @@ from ..._values import EVERYTHING
 from .._executions import Audited, Decide, Fetched, Mended, NotTaken, Standing, Taken
 from .._rows import PENDING, RUNNING, SCHEDULED, TAKEN, Batch, Execution, Planned, StoredJob, StoredState, StoredTick
 from .._store import StoreLocked
-from .connection import BRIEFLY, Connection, one_row, psycopg, sql
+from .connection import BRIEFLY, StoreConnection, one_row, psycopg, sql
 from .execution_statements import ExecutionStatements, in_part
 from .table import PLACED, PLANNED, Row, number_array, storable, text_array
 
@@ -26,17 +26,19 @@ Gone = psycopg.Cursor[Row]
 Lost = dict[str, list[StoredTick]]
 
 
-class Place(Protocol):
+class ExecutionsPlace(Protocol):
     @property
     def epoch(self) -> int: ...
 
-    def transaction(self) -> AbstractContextManager[Connection]: ...
+    def transaction(self) -> AbstractContextManager[StoreConnection]: ...
 
-    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
+    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[StoreConnection]:
         """Under our row, like commits. `reads_all`: not only by keys."""
 
 
-def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
+def write_executions(
+    connection: StoreConnection, statements: ExecutionStatements, batch: Batch, epoch: int
+) -> list[Gone]:
     """Send in a pipeline. Return the cursors of executions that gave way."""
     if batch.placed:
         connection.execute(statements.place, PLACED.parameters(sorted(batch.placed)))
@@ -50,13 +52,15 @@ def write_executions(connection: Connection, statements: ExecutionStatements, ba
     return [_plan(connection, statements, batch.planned.values())[0]] if batch.planned else []
 
 
-def _plan(connection: Connection, statements: ExecutionStatements, planned: Iterable[Planned]) -> tuple[Gone, Gone]:
+def _plan(
+    connection: StoreConnection, statements: ExecutionStatements, planned: Iterable[Planned]
+) -> tuple[Gone, Gone]:
     given = PLANNED.parameters(sorted(planned, key=attrgetter("job_id")))
     return connection.execute(statements.give_way, given), connection.execute(statements.plan, given)
 
 
 class PostgresExecutions:
-    def __init__(self, place: Place, statements: ExecutionStatements, name: str) -> None:
+    def __init__(self, place: ExecutionsPlace, statements: ExecutionStatements, name: str) -> None:
         self._place = place
         self._statements = statements
         self._locks = statements.locks
@@ -88,7 +92,7 @@ class PostgresExecutions:
         return [answers[storable(job_id), due_us] for job_id, due_us in ticks]
 
     def _take(
-        self, connection: Connection, ticks: list[tuple[str, int]], *, is_last: bool
+        self, connection: StoreConnection, ticks: list[tuple[str, int]], *, is_last: bool
     ) -> dict[tuple[str, int], Taken | NotTaken]:
         """`ticks`: of distinct jobs. `is_last`: also commit."""
         statements, epoch, ticks = self._statements, self._place.epoch, sorted(ticks)
@@ -152,7 +156,7 @@ class PostgresExecutions:
             standings += [Standing(row.job_id, None, None, row) for row in removed]
             return self._mend(connection, standings, decide)
 
-    def _mend(self, connection: Connection, standings: Iterable[Standing], decide: Decide) -> Mended:
+    def _mend(self, connection: StoreConnection, standings: Iterable[Standing], decide: Decide) -> Mended:
         standings = list(standings)
         planned = [plan for plan in map(decide, standings) if plan is not None]
         if not planned:
@@ -192,12 +196,12 @@ class PostgresExecutions:
                 planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=sum(each.rowcount for each in found)
             )
 
-    def _clear(self, connection: Connection) -> list[Execution]:
+    def _clear(self, connection: StoreConnection) -> list[Execution]:
         """Executions of deleted jobs are in no part."""
         connection.execute(self._statements.forget_audits)
         return [Execution(*row) for row in connection.execute(self._statements.supersede_removed)]
 
-    def _broken(self, connection: Connection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
+    def _broken(self, connection: StoreConnection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
         after = ""
         while True:
             ids = [row[0] for row in connection.execute(self._statements.lock_broken, asked | {"after": after})]

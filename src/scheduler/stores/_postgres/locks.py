@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, LiteralString
 
 from .._rows import Batch
-from .connection import Connection, sql
+from .connection import StoreConnection, sql
 from .statements import Statements
 from .table import number_array, storable, text_array
 
@@ -35,7 +35,7 @@ class Locks:
             which=sql.SQL(by_tick if name == "tick" else which),
         )
 
-    def of(self, connection: Connection, batches: Sequence[Batch]) -> set[str]:
+    def of(self, connection: StoreConnection, batches: Sequence[Batch]) -> set[str]:
         ticks = [(tick.job_id, tick.due_us) for batch in batches for tick in (*batch.marks, *batch.ended)]
         ids = {id for batch in batches for name in OF_JOBS for id in getattr(batch, name)}
         ids.update(job_id for job_id, _ in ticks)

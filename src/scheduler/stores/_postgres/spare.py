@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final
 
 from .._store import StoreBusy
-from .connection import Connection
+from .connection import StoreConnection
 
 NEEDED: Final = "the connection over which the neighbour is heard is needed for something else"
 
@@ -22,12 +22,12 @@ LONGEST_WAIT: Final = 6.0
 
 
 class Spare:
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], StoreConnection]) -> None:
         self._connect = connect
         self._one_at_a_time = Lock()
         self._needed_by: set[object] = set()
-        self._heard_over: Connection | None = None
-        self._lent: Connection | None = None
+        self._heard_over: StoreConnection | None = None
+        self._lent: StoreConnection | None = None
 
     def need(self, who: object) -> None:
         """Stop hearing. Any thread."""
@@ -41,7 +41,7 @@ class Spare:
         self._needed_by.discard(who)
 
     @contextmanager
-    def lend(self) -> Iterator[Connection]:
+    def lend(self) -> Iterator[StoreConnection]:
         """Lend a new connection, and no other meanwhile. Raises StoreBusy if another caller needs it."""
         if self._needed_by:
             raise StoreBusy(NEEDED)
@@ -64,7 +64,9 @@ class Spare:
             self.let_be(who)
 
     @contextmanager
-    def hear(self, prepare: Callable[[Connection], object], is_over: Callable[[], bool]) -> Iterator[Connection]:
+    def hear(
+        self, prepare: Callable[[StoreConnection], object], is_over: Callable[[], bool]
+    ) -> Iterator[StoreConnection]:
         """Lend a kept connection until `is_over`. Raises StoreBusy when another caller needs it. `prepare`: for a new
         one.
         """

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any, Final, LiteralString
 
 from .connection import sql
-from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, Table
+from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, StoreTable
 
 HAND_OVERS: Final = """
 ALTER TABLE {schema}.agent ADD COLUMN version text;
@@ -271,12 +271,12 @@ class Statements:
             " (SELECT count(*) FROM {schema}.request WHERE done_at IS NULL)"
         )
 
-    def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> Statement:
+    def of(self, text: LiteralString, table: StoreTable | None = None, **parts: sql.Composable) -> Statement:
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
         return Statement(list(sql.SQL(text).format(schema=self._schema, **parts)))
 
-    def _put(self, table: Table, only: LiteralString = "", then: LiteralString = "") -> sql.Composed:
+    def _put(self, table: StoreTable, only: LiteralString = "", then: LiteralString = "") -> sql.Composed:
         return self.of(
             "INSERT INTO {schema}.{table} ({columns}) SELECT * FROM {rows} {only} ON CONFLICT {replacement} {then}",
             table,

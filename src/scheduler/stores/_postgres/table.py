@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 
 @frozen
-class Table:
+class StoreTable:
     """A table with the row's fields as columns. `kept`: columns that are not replaced."""
 
     name: LiteralString
@@ -92,10 +92,10 @@ def _given(*types: tuple[str, LiteralString]) -> sql.Composed:
 KINDS: Final[dict[type, LiteralString]] = {int: "bigint", str: "text", bool: "boolean", float: "double precision"}
 
 
-def _table(name: LiteralString, row: type[NamedTuple], *key: str) -> Table:
+def _table(name: LiteralString, row: type[NamedTuple], *key: str) -> StoreTable:
     hints = get_type_hints(row)
     kinds = {column: get_args(hints[column]) or (hints[column],) for column in row._fields}
-    return Table(name, key, {column: KINDS[kind] for column, (kind, *_) in kinds.items()})
+    return StoreTable(name, key, {column: KINDS[kind] for column, (kind, *_) in kinds.items()})
 
 
 JOB: Final = _table("job", StoredJob, "id")

@@ -15,8 +15,8 @@ from zlib import crc32
 from .._sharing import LEASE
 from .._store import StoreTakenOver, StoreUnavailable
 from .._units import FRESH, Ask, Books, Decision, Lent, Loan, Wish, decide
-from .connection import Asked, Connection, psycopg, sql
-from .sharing import Place
+from .connection import Asked, StoreConnection, psycopg, sql
+from .sharing import SharingPlace
 from .statements import Statements
 from .table import Row, number_array, text_array
 
@@ -162,7 +162,7 @@ class UnitStatements:
         self.all_sizes = of('SELECT "limit", epoch, units, rest FROM {schema}.fleet_limit')
 
 
-def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
+def loans_of(connection: StoreConnection, statements: UnitStatements) -> list[Loan]:
     rows = connection.execute(statements.loans, [FRESH]).fetchall()
     said = _said(connection.execute(statements.all_sizes))
     return [
@@ -173,13 +173,13 @@ def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
 
 
 class PostgresLending:
-    def __init__(self, place: Place, statements: UnitStatements, channel: str) -> None:
+    def __init__(self, place: SharingPlace, statements: UnitStatements, channel: str) -> None:
         self._place = place
         self._statements = statements
         self._channel = channel
         self._numbers = count(1)
         self._sizes: Mapping[str, Size] = {}
-        self._declared: tuple[int, Mapping[str, Size], Connection] | None = None
+        self._declared: tuple[int, Mapping[str, Size], StoreConnection] | None = None
         """Another connection may lead to a standby that missed it."""
         self._hint: Callable[[], None] | None = None
 
@@ -228,7 +228,7 @@ class PostgresLending:
         with self._place.beside.transaction(is_reader=True) as connection:
             return loans_of(connection, self._statements)
 
-    def _declare(self, connection: Connection, me: int, told: Mapping[str, Size]) -> None:
+    def _declare(self, connection: StoreConnection, me: int, told: Mapping[str, Size]) -> None:
         self._check(self._hold(connection, me))
         with connection.pipeline():
             connection.execute(self._statements.join, [me])
@@ -259,7 +259,7 @@ class PostgresLending:
             raise StoreUnavailable(msg)
         return _books(asked, units, sizes, wishes)
 
-    def _hold(self, connection: Connection, me: int) -> Cursor:
+    def _hold(self, connection: StoreConnection, me: int) -> Cursor:
         return connection.execute(self._statements.hold, [me, self._place.incarnation])
 
     def _check(self, held: Cursor) -> None:
@@ -267,7 +267,7 @@ class PostgresLending:
             msg = f"{self._place.where}: its lease has ended, and so have its loans of units"
             raise StoreTakenOver(msg)
 
-    def _write(self, connection: Connection, me: int, decided: Round) -> None:
+    def _write(self, connection: StoreConnection, me: int, decided: Round) -> None:
         gives = [(name, number) for name, decision, _ in decided for number in decision.gives]
         takes = [(name, number) for name, decision, _ in decided for number in decision.takes]
         rests = [decision.lent.window for _, decision, _ in decided for _ in decision.takes]

@@ -8,7 +8,7 @@ from typing import Any
 from .._rows import StoredTick
 from .._voting import Vote
 from .connection import Cursor, sql
-from .sharing import Place
+from .sharing import SharingPlace
 from .statements import Statements
 from .table import TICK, number_array, text_array
 
@@ -37,7 +37,7 @@ class VotingStatements:
 
 
 class PostgresVoting:
-    def __init__(self, place: Place, statements: VotingStatements) -> None:
+    def __init__(self, place: SharingPlace, statements: VotingStatements) -> None:
         self._place = place
         self._statements = statements
 

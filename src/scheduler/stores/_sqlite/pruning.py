@@ -16,7 +16,7 @@ from .._rows import RUNNING, SIZE_OF_TICK, Batch, Retention, size_of
 from .connection import fetch
 from .rows import MOST_ROWS, ask
 
-MOST: Final = 5_000
+MAX_ROWS: Final = 5_000
 
 SHARE_OF_JOB: Final = 16
 """A job's records are read from a sixteenth over its bound."""
@@ -46,7 +46,7 @@ _COUNT_OF_JOBS: Final = (
 REMOVE_TICKS: Final = "DELETE FROM tick WHERE (due_us, job_id) IN ({rows})"
 
 
-class Tally:
+class RecordTally:
     def __init__(self) -> None:
         self._of_job: Counter[str] | None = None
         self._grown: set[str] = set()
@@ -67,18 +67,18 @@ class Tally:
         self._bytes_since += grown
 
     def over(self, connection: Connection, retention: Retention, now_us: int) -> list[tuple[int, str]]:
-        """Return at most MOST keys."""
+        """Return at most MAX_ROWS keys."""
         self._count(connection)
         found: dict[tuple[int, str], int] = {}
         if retention.age is not None:
             before_us = now_us - int(min(retention.age * 1e6, _LONGEST))
-            _note(found, fetch(connection, _OLDER, (before_us, before_us, MOST)))
+            _note(found, fetch(connection, _OLDER, (before_us, before_us, MAX_ROWS)))
         if retention.per_job is not None:
             self._note_those_of_jobs(found, connection, retention.per_job)
         if retention.total_bytes is not None:
             self._note_those_beyond(found, connection, retention.total_bytes)
         self._found = found
-        return list(found)[:MOST]
+        return list(found)[:MAX_ROWS]
 
     def subtract(self, removed: list[tuple[int, str]]) -> None:
         if self._of_job is not None:
@@ -106,9 +106,9 @@ class Tally:
             for job_id, count, staying in ask(connection, _COUNT_OF_JOBS, suspects[first : first + MOST_ROWS]):
                 self._of_job[job_id] = count
                 surplus = count - staying - per_job
-                if surplus > 0 and len(found) < MOST:
-                    _note(found, fetch(connection, _OLDEST_OF_JOB, (job_id, min(surplus, MOST))))
-            if len(found) >= MOST:
+                if surplus > 0 and len(found) < MAX_ROWS:
+                    _note(found, fetch(connection, _OLDEST_OF_JOB, (job_id, min(surplus, MAX_ROWS))))
+            if len(found) >= MAX_ROWS:
                 return
 
     def _note_those_beyond(self, found: dict[tuple[int, str], int], connection: Connection, total_bytes: int) -> None:
@@ -117,7 +117,7 @@ class Tally:
         surplus = self._bytes - sum(found.values()) - total_bytes
         if surplus <= 0:
             return
-        oldest = [row for row in fetch(connection, _OLDEST, (MOST + len(found),)) if (row[0], row[1]) not in found]
+        oldest = [row for row in fetch(connection, _OLDEST, (MAX_ROWS + len(found),)) if (row[0], row[1]) not in found]
         before = accumulate((size for *_, size in oldest), initial=0)
         _note(found, [row for row, gone in zip(oldest, before, strict=False) if gone < surplus])
 

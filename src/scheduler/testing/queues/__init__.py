@@ -25,7 +25,7 @@ from __future__ import annotations
 from ._rules_of_beanstalkd import BeanstalkdConformance, BeanstalkdServer
 from ._rules_of_bounds import BoundedQueueConformance
 from ._rules_of_queues import MakeQueue, QueueConformance, SharedQueueConformance
-from ._world import Opened, Turned
+from ._world import OpenQueue, Turned
 from .fake import FakeBeanstalkd
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
     "BoundedQueueConformance",
     "FakeBeanstalkd",
     "MakeQueue",
-    "Opened",
+    "OpenQueue",
     "QueueConformance",
     "SharedQueueConformance",
     "Turned",

@@ -17,7 +17,7 @@ Owner = object
 
 
 @define(eq=False)
-class Job:
+class ServerJob:
     """A job. `until`: the end of its delay or time to run. `order`: of arrival."""
 
     number: int
@@ -49,9 +49,9 @@ class Job:
         }
 
 
-class Jobs:
+class ServerJobs:
     def __init__(self) -> None:
-        self.by_number: dict[int, Job] = {}
+        self.by_number: dict[int, ServerJob] = {}
         self.paused: dict[str, float] = {}
         self.pauses: dict[str, int] = {}
         """Seconds of each tube's last pause."""
@@ -62,8 +62,8 @@ class Jobs:
         self._numbers = count(1)
         self._orders = count(1)
 
-    def put(self, now: float, tube: str, body: bytes, *, priority: int, delay: int, ttr: int) -> Job:
-        job = Job(next(self._numbers), tube, body, priority, delay, max(ttr, 1), now)
+    def put(self, now: float, tube: str, body: bytes, *, priority: int, delay: int, ttr: int) -> ServerJob:
+        job = ServerJob(next(self._numbers), tube, body, priority, delay, max(ttr, 1), now)
         self.by_number[job.number] = job
         self.totals[tube] += 1
         self._wait(job, now, delay)
@@ -79,7 +79,7 @@ class Jobs:
             elif job.state == "delayed" and job.until <= now:
                 self._ready(job)
 
-    def next_ready(self, now: float, tubes: Collection[str]) -> Job | None:
+    def next_ready(self, now: float, tubes: Collection[str]) -> ServerJob | None:
         ready = [
             job
             for job in self.by_number.values()
@@ -87,18 +87,18 @@ class Jobs:
         ]
         return min(ready, key=lambda job: (job.priority, job.order), default=None)
 
-    def reserve(self, job: Job, now: float, owner: Owner) -> None:
+    def reserve(self, job: ServerJob, now: float, owner: Owner) -> None:
         job.state, job.owner, job.until = "reserved", owner, now + job.ttr
         job.counts["reserves"] += 1
 
-    def held(self, number: int, owner: Owner) -> Job | None:
+    def held(self, number: int, owner: Owner) -> ServerJob | None:
         job = self.by_number.get(number)
         return job if job is not None and job.state == "reserved" and job.owner is owner else None
 
-    def held_by(self, owner: Owner) -> list[Job]:
+    def held_by(self, owner: Owner) -> list[ServerJob]:
         return [job for job in self.by_number.values() if job.state == "reserved" and job.owner is owner]
 
-    def release(self, job: Job, now: float, priority: int, delay: int) -> None:
+    def release(self, job: ServerJob, now: float, priority: int, delay: int) -> None:
         job.priority, job.delay = priority, delay
         job.counts["releases"] += 1
         self._wait(job, now, delay)
@@ -107,7 +107,7 @@ class Jobs:
         for job in self.held_by(owner):
             self._ready(job)
 
-    def bury(self, job: Job, priority: int) -> None:
+    def bury(self, job: ServerJob, priority: int) -> None:
         job.state, job.priority, job.owner = "buried", priority, None
         job.order = next(self._orders)
         job.counts["buries"] += 1
@@ -120,7 +120,7 @@ class Jobs:
         self.deletions[job.tube] += 1
         return True
 
-    def first(self, tube: str, state: State) -> Job | None:
+    def first(self, tube: str, state: State) -> ServerJob | None:
         """Return the job in that state that leaves the tube first."""
         found = [job for job in self.by_number.values() if job.tube == tube and job.state == state]
         match state:
@@ -140,7 +140,7 @@ class Jobs:
             kicked += 1
         return kicked
 
-    def kick_job(self, job: Job) -> None:
+    def kick_job(self, job: ServerJob) -> None:
         job.counts["kicks"] += 1
         self._ready(job)
 
@@ -167,12 +167,12 @@ class Jobs:
         named = {f"current-jobs-{state}": states[state] for state in ("ready", "reserved", "delayed", "buried")}
         return {"current-jobs-urgent": urgent, **named}
 
-    def _wait(self, job: Job, now: float, delay: int) -> None:
+    def _wait(self, job: ServerJob, now: float, delay: int) -> None:
         job.owner = None
         if delay:
             job.state, job.until = "delayed", now + delay
         else:
             self._ready(job)
 
-    def _ready(self, job: Job) -> None:
+    def _ready(self, job: ServerJob) -> None:
         job.state, job.owner, job.order = "ready", None, next(self._orders)

@@ -7,7 +7,7 @@ import pytest
 
 from ...queues import Census, Kind, Place, Reason, Standing, Tick
 from ._rules_of_queues import MakeQueue, QueueFixtures, eventually
-from ._world import Opened, Turned
+from ._world import OpenQueue, Turned
 
 HOUR = 3_600
 
@@ -43,7 +43,7 @@ class BeanstalkdConformance(QueueFixtures):
         raise NotImplementedError(msg)
 
     def test_a_number_of_a_server_that_has_lost_all_is_another_s(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         """An old position must not remove the new job there."""
         old, new = Tick("old", world.due_in(60)), Tick("new", world.due_in(60))
@@ -58,7 +58,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.queue.cancel([(new, other)]) == [True]
 
     def test_a_server_that_kept_its_log_has_all_under_the_old_numbers(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         """The instance is another; the bodies prove that nothing is lost."""
         tick = Tick("a", world.due_in(60))
@@ -73,7 +73,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.queue.cancel([(tick, place)]) == [True]
 
     def test_a_tick_comes_out_of_a_server_that_was_restarted(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         before = Tick("before", world.due_in(0))
         opened.queue.put([before])
@@ -86,7 +86,7 @@ class BeanstalkdConformance(QueueFixtures):
         eventually(lambda: opened.queue.statistics().reconnected >= 1)
 
     def test_a_server_that_is_drained_has_ticks_wait_here(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         server.drain()
         tick = Tick("a", world.due_in(5))
@@ -98,7 +98,7 @@ class BeanstalkdConformance(QueueFixtures):
         delivery.done()
 
     def test_a_server_that_is_gone_has_ticks_wait_here(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         with server.stopped():
             tick = Tick("a", world.due_in(5))
@@ -108,7 +108,7 @@ class BeanstalkdConformance(QueueFixtures):
             assert [delivery.tick for delivery in opened.wait_for(1)] == [tick]
 
     def test_a_tick_that_a_server_would_not_take_is_not_sent(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         big, small = Tick("x" * 70_000, world.due_in(-1)), Tick("a", world.due_in(60))
         publisher = server.say(b"stats").count(b"cmd-put: 0")
@@ -120,7 +120,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(1)] == [big]
 
     def test_a_clock_that_is_set_forward_lets_nothing_begin_early(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         tick, marker = Tick("a", world.due_in(1_000)), Tick("b", world.due_in(0))
         (place,) = opened.queue.put([tick])
@@ -139,7 +139,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(2)] == [marker, tick]
 
     def test_a_clock_that_is_set_back_is_seen_in_the_time_left(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         """An audit compares, removes the tick and puts it again."""
         tick = Tick("a", world.due_in(10))
@@ -155,7 +155,7 @@ class BeanstalkdConformance(QueueFixtures):
         assert [delivery.tick for delivery in opened.wait_for(1)] == [tick]
 
     def test_a_tick_beyond_what_a_server_can_count_gets_there_by_hops(
-        self, opened: Opened, world: Turned, server: BeanstalkdServer
+        self, opened: OpenQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         """2^32 - 1 seconds are 136 years."""
         tick = Tick("a", world.due_in(200 * 365.25 * 86_400))
@@ -169,21 +169,21 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.queue.statistics().premature == 0
         assert opened.ticks() == []
 
-    def test_what_is_no_tick_is_put_aside(self, opened: Opened, server: BeanstalkdServer) -> None:
+    def test_what_is_no_tick_is_put_aside(self, opened: OpenQueue, server: BeanstalkdServer) -> None:
         assert server.say(b"use timerqueue", b"put 0 0 60 5\r\nhello").startswith(b"INSERTED")
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=1))
         assert opened.queue.statistics().strange == 1
         assert opened.ticks() == []
 
     def test_a_tick_of_a_later_version_is_left_for_who_can_read_it(
-        self, opened: Opened, server: BeanstalkdServer
+        self, opened: OpenQueue, server: BeanstalkdServer
     ) -> None:
         body = b'{"v":2,"what":"ever"}'
         server.say(b"use timerqueue", b"put 0 0 60 %d\r\n%b" % (len(body), body))
         eventually(lambda: opened.queue.census(Kind.RUN) == Census(delayed=1))
         assert opened.queue.statistics().strange == 1
 
-    def test_what_is_held_is_touched(self, opened: Opened, world: Turned) -> None:
+    def test_what_is_held_is_touched(self, opened: OpenQueue, world: Turned) -> None:
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         assert place is not None
@@ -198,7 +198,7 @@ class BeanstalkdConformance(QueueFixtures):
         self, make_queue: MakeQueue, world: Turned, server: BeanstalkdServer
     ) -> None:
         with closing(make_queue()) as queue:
-            opened = Opened(queue, world)
+            opened = OpenQueue(queue, world)
             opened.queue.put([Tick("a", world.due_in(0))])
             first = opened.wait_for(1)[0]
             for _ in range(TRIES):  # the server may warn its holder first, who touches it
@@ -213,7 +213,7 @@ class BeanstalkdConformance(QueueFixtures):
             second.done()
             eventually(lambda: opened.queue.census(Kind.RUN).total == 1)
 
-    def test_a_place_of_a_number_that_no_server_gives_is_empty(self, opened: Opened, world: Turned) -> None:
+    def test_a_place_of_a_number_that_no_server_gives_is_empty(self, opened: OpenQueue, world: Turned) -> None:
         tick = Tick("a", world.due_in(60))
         for number in (0, 999_999_999, 2**64 - 1, 2**64, -1):
             place = Place(opened.queue.instance(), number)
@@ -222,6 +222,6 @@ class BeanstalkdConformance(QueueFixtures):
         assert opened.queue.statistics().reconnected == 0
 
 
-def _seconds_left(opened: Opened, tick: Tick, place: Place) -> int:
+def _seconds_left(opened: OpenQueue, tick: Tick, place: Place) -> int:
     (position,) = opened.queue.look([(tick, place)])
     return position.seconds_left if position is not None else -1

@@ -5,7 +5,7 @@ from typing import cast
 
 from ...queues import Bounded, Census, Kind, Tick
 from ._rules_of_queues import MakeQueue, QueueFixtures, eventually
-from ._world import Opened, Turned
+from ._world import OpenQueue, Turned
 
 
 class BoundedQueueConformance(QueueFixtures):
@@ -15,7 +15,7 @@ class BoundedQueueConformance(QueueFixtures):
         queue = make_queue()
         with closing(queue):
             _bound(queue, 3)
-            opened = Opened(queue, world)
+            opened = OpenQueue(queue, world)
             queue.put([Tick(str(number), world.due_in(-1)) for number in range(10)])
             opened.wait_for(3)
             assert queue.census(Kind.RUN) == Census(ready=7, reserved=3)
@@ -31,7 +31,7 @@ class BoundedQueueConformance(QueueFixtures):
     def test_what_one_has_no_room_for_comes_out_to_another(self, make_queue: MakeQueue, world: Turned) -> None:
         with closing(make_queue()) as full, closing(make_queue()) as free:
             _bound(full, 0)
-            at_full, at_free = Opened(full, world), Opened(free, world)
+            at_full, at_free = OpenQueue(full, world), OpenQueue(free, world)
             full.put([Tick(str(number), world.due_in(-1)) for number in range(10)])
             at_free.wait_for(10)
             assert at_full.ticks() == []

@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from ...queues import Census, Kind, Position, Queue, QueueError, Standing, Tick
-from ._world import PATIENCE, Opened, Turned
+from ._world import PATIENCE, OpenQueue, Turned
 
 MakeQueue = Callable[[], Queue]
 
@@ -37,16 +37,16 @@ class QueueFixtures:
         raise NotImplementedError(msg)
 
     @pytest.fixture
-    def opened(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
+    def opened(self, make_queue: MakeQueue, world: Turned) -> Iterator[OpenQueue]:
         queue = make_queue()
         with closing(queue):
-            yield Opened(queue, world)
+            yield OpenQueue(queue, world)
 
 
 class QueueConformance(QueueFixtures):
     """Tests of the protocol `Queue`. A subclass brings the fixtures `world` and `make_queue`."""
 
-    def test_a_tick_comes_out_when_it_is_due(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_comes_out_when_it_is_due(self, opened: OpenQueue, world: Turned) -> None:
         """At most about a second early: its node waits for the rest."""
         late, soon = Tick("late", world.due_in(10.5)), Tick("soon", world.due_in(3.5))
         opened.queue.put([late, soon])
@@ -55,24 +55,24 @@ class QueueConformance(QueueFixtures):
         world.turn(7)
         assert [delivery.tick for delivery in opened.wait_for(2)] == [soon, late]
 
-    def test_a_tick_that_is_overdue_comes_out_at_once(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_overdue_comes_out_at_once(self, opened: OpenQueue, world: Turned) -> None:
         opened.queue.put([Tick("a", world.due_in(-86_400)), Tick("b", 0)])
         assert {delivery.tick.job_id for delivery in opened.wait_for(2)} == {"a", "b"}
 
     @pytest.mark.parametrize("job_id", STRANGE_IDS)
-    def test_a_tick_comes_out_as_it_went_in(self, opened: Opened, world: Turned, job_id: str) -> None:
+    def test_a_tick_comes_out_as_it_went_in(self, opened: OpenQueue, world: Turned, job_id: str) -> None:
         tick = Tick(job_id, world.due_in(-1) + 123_457)
         (place,) = opened.queue.put([tick])
         (delivery,) = opened.wait_for(1)
         assert (delivery.tick, delivery.place) == (tick, place)
 
-    def test_a_tick_that_is_done_is_gone(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_done_is_gone(self, opened: OpenQueue, world: Turned) -> None:
         opened.queue.put([Tick("a", world.due_in(0))])
         opened.wait_for(1)[0].done()
         eventually(lambda: opened.queue.census(Kind.RUN).total == 0)
         eventually(lambda: opened.queue.statistics().done == 1)
 
-    def test_a_tick_that_was_taken_is_reserved(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_was_taken_is_reserved(self, opened: OpenQueue, world: Turned) -> None:
         """It is still counted, or would look lost."""
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
@@ -84,7 +84,7 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.cancel([(tick, place)]) == [False]
         assert opened.queue.census(Kind.RUN) == Census(reserved=1)
 
-    def test_a_tick_that_waits_tells_how_long(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_waits_tells_how_long(self, opened: OpenQueue, world: Turned) -> None:
         tick = Tick("a", world.due_in(100.5))
         (place,) = opened.queue.put([tick])
         world.turn(50)
@@ -95,7 +95,7 @@ class QueueConformance(QueueFixtures):
         assert 48 <= position.seconds_left <= 52  # noqa: PLR2004 - what is left, give or take how long the test took
         assert opened.queue.census(Kind.RUN) == Census(delayed=1)
 
-    def test_a_tick_that_is_cancelled_does_not_come_out(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_cancelled_does_not_come_out(self, opened: OpenQueue, world: Turned) -> None:
         tick, other = Tick("a", world.due_in(3)), Tick("b", world.due_in(4))
         place, _ = opened.queue.put([tick, other])
         assert place is not None
@@ -105,7 +105,7 @@ class QueueConformance(QueueFixtures):
         world.turn(6)
         assert [delivery.tick for delivery in opened.wait_for(1)] == [other]
 
-    def test_a_tick_is_not_cancelled_in_place_of_another(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_is_not_cancelled_in_place_of_another(self, opened: OpenQueue, world: Turned) -> None:
         """The body is compared: its position may have another tick now."""
         tick, other = Tick("a", world.due_in(60)), Tick("a", world.due_in(61))
         (place,) = opened.queue.put([tick])
@@ -113,7 +113,7 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.cancel([(other, place)]) == [False]
         assert opened.queue.cancel([(tick, place)]) == [True]
 
-    def test_a_tick_that_is_released_comes_out_again(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_released_comes_out_again(self, opened: OpenQueue, world: Turned) -> None:
         tick = Tick("a", world.due_in(0))
         opened.queue.put([tick])
         opened.wait_for(1)[0].release()
@@ -123,7 +123,7 @@ class QueueConformance(QueueFixtures):
         world.turn(31)
         assert [delivery.tick for delivery in opened.wait_for(3)] == [tick] * 3
 
-    def test_a_tick_that_is_buried_comes_out_when_it_is_kicked(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_buried_comes_out_when_it_is_kicked(self, opened: OpenQueue, world: Turned) -> None:
         tick = Tick("a", world.due_in(0))
         (place,) = opened.queue.put([tick])
         opened.wait_for(1)[0].bury()
@@ -133,7 +133,7 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.kick(Kind.RUN, 10) == 1
         assert [delivery.tick for delivery in opened.wait_for(2)] == [tick] * 2
 
-    def test_a_tick_that_is_buried_can_be_taken_out_and_put_again(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_buried_can_be_taken_out_and_put_again(self, opened: OpenQueue, world: Turned) -> None:
         tick, beside = Tick("a", world.due_in(0)), Tick("b", world.due_in(0))
         places = opened.queue.put([tick, beside])
         for delivery in opened.wait_for(2):
@@ -146,7 +146,7 @@ class QueueConformance(QueueFixtures):
         assert opened.wait_for(3)[2].tick == tick
         assert opened.queue.census(Kind.RUN) == Census(reserved=1, buried=1)
 
-    def test_audits_are_counted_apart_from_runs(self, opened: Opened, world: Turned) -> None:
+    def test_audits_are_counted_apart_from_runs(self, opened: OpenQueue, world: Turned) -> None:
         audit = Tick("", world.due_in(60), Kind.AUDIT, 7)
         opened.queue.put([audit, Tick("a", world.due_in(120))])
         assert opened.queue.census(Kind.AUDIT) == Census(delayed=1)
@@ -154,14 +154,14 @@ class QueueConformance(QueueFixtures):
         world.turn(61)
         assert [delivery.tick for delivery in opened.wait_for(1)] == [audit]
 
-    def test_a_tick_that_is_put_twice_stands_there_twice(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_is_put_twice_stands_there_twice(self, opened: OpenQueue, world: Turned) -> None:
         """The tick's record decides; comparing all ticks would be slow."""
         tick = Tick("a", world.due_in(60))
         first, second = opened.queue.put([tick, tick])
         assert first != second
         assert opened.queue.census(Kind.RUN).total == 2  # noqa: PLR2004 - twice
 
-    def test_a_tick_of_another_century_waits(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_of_another_century_waits(self, opened: OpenQueue, world: Turned) -> None:
         """Longer than a server can count."""
         tick = Tick("a", world.due_in(300 * 365.25 * 86_400))
         (place,) = opened.queue.put([tick])
@@ -170,12 +170,12 @@ class QueueConformance(QueueFixtures):
         assert position is not None
         assert position.standing is Standing.DELAYED
 
-    def test_nothing_is_put_when_nothing_is_given(self, opened: Opened) -> None:
+    def test_nothing_is_put_when_nothing_is_given(self, opened: OpenQueue) -> None:
         assert opened.queue.put([]) == []
         assert opened.queue.cancel([]) == []
         assert opened.queue.look([]) == []
 
-    def test_a_queue_counts_what_it_does(self, opened: Opened, world: Turned) -> None:
+    def test_a_queue_counts_what_it_does(self, opened: OpenQueue, world: Turned) -> None:
         opened.queue.put([Tick(str(number), world.due_in(0)) for number in range(20)])
         for delivery in opened.wait_for(20):
             delivery.done()
@@ -193,37 +193,37 @@ class SharedQueueConformance(QueueFixtures):
     """The suite for a queue that several processes use. Each queue object stands for one process."""
 
     @pytest.fixture
-    def beside(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
+    def beside(self, make_queue: MakeQueue, world: Turned) -> Iterator[OpenQueue]:
         queue = make_queue()
         with closing(queue):
-            yield Opened(queue, world)
+            yield OpenQueue(queue, world)
 
-    def test_each_tick_goes_to_one_of_them(self, opened: Opened, beside: Opened, world: Turned) -> None:
+    def test_each_tick_goes_to_one_of_them(self, opened: OpenQueue, beside: OpenQueue, world: Turned) -> None:
         ticks = [Tick(str(number), world.due_in(-1)) for number in range(200)]
         opened.queue.put(ticks)
         eventually(lambda: len(opened.come_out) + len(beside.come_out) == len(ticks))
         assert sorted(each.job_id for each in opened.ticks() + beside.ticks()) == sorted(each.job_id for each in ticks)
 
     def test_what_one_has_not_settled_goes_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
-        first = Opened(make_queue(), world)
+        first = OpenQueue(make_queue(), world)
         tick = Tick("a", world.due_in(0))
         first.queue.put([tick])
         first.wait_for(1)
         with closing(make_queue()) as queue:
-            second = Opened(queue, world)
+            second = OpenQueue(queue, world)
             first.queue.close()
             assert [delivery.tick for delivery in second.wait_for(1)] == [tick]
 
     def test_what_one_has_settled_does_not_go_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
-        first = Opened(make_queue(), world)
+        first = OpenQueue(make_queue(), world)
         first.queue.put([Tick("a", world.due_in(0))])
         first.wait_for(1)[0].done()
         first.queue.close()
         with closing(make_queue()) as queue:
-            assert Opened(queue, world).queue.census(Kind.RUN).total == 0
+            assert OpenQueue(queue, world).queue.census(Kind.RUN).total == 0
 
     def test_a_tick_for_some_labels_comes_out_to_those_who_listen(
-        self, opened: Opened, beside: Opened, world: Turned
+        self, opened: OpenQueue, beside: OpenQueue, world: Turned
     ) -> None:
         wheres = ["region=eu", f"region=eu,zone={'z' * 63},rack={'r' * 63},room={'ü' * 63}"]
         opened.queue.listen(wheres)
@@ -239,7 +239,7 @@ class SharedQueueConformance(QueueFixtures):
         eventually(lambda: opened.ticks()[20:] + beside.ticks() == [for_any])
 
     def test_a_tick_for_labels_waits_for_somebody_who_listens(
-        self, opened: Opened, beside: Opened, world: Turned
+        self, opened: OpenQueue, beside: OpenQueue, world: Turned
     ) -> None:
         beside.queue.listen([])
         tick = Tick("a", world.due_in(-1), where="region=eu")
@@ -258,7 +258,7 @@ class SharedQueueConformance(QueueFixtures):
         assert [delivery.tick for delivery in beside.wait_for(2)] == [tick, tick]
         assert opened.queue.census(Kind.RUN).delayed == 1
 
-    def test_a_tick_that_stands_with_others_than_its_own_is_astray(self, opened: Opened, world: Turned) -> None:
+    def test_a_tick_that_stands_with_others_than_its_own_is_astray(self, opened: OpenQueue, world: Turned) -> None:
         due_us = world.due_in(60)
         tick, eu = Tick("a", due_us), Tick("a", due_us, where="region=eu")
         (place,) = opened.queue.put([tick])
@@ -267,7 +267,7 @@ class SharedQueueConformance(QueueFixtures):
         assert [each and each.is_astray for each in opened.queue.look([(tick, place), (eu, place)])] == [False, True]
         assert opened.queue.cancel([(eu, place)]) == [True]
 
-    def test_one_cancels_what_another_has_put(self, opened: Opened, beside: Opened, world: Turned) -> None:
+    def test_one_cancels_what_another_has_put(self, opened: OpenQueue, beside: OpenQueue, world: Turned) -> None:
         tick = Tick("a", world.due_in(60))
         (place,) = opened.queue.put([tick])
         assert place is not None

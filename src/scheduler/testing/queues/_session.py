@@ -11,26 +11,26 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, Protocol
 
-from ._jobs import MARGIN, Job, Jobs
+from ._jobs import MARGIN, ServerJob, ServerJobs
 
 LONGEST_LINE: Final = 224
-MOST: Final = 2**32 - 1
-LARGEST_NUMBER: Final = 2**64 - 1
+MAX_NUMBER: Final = 2**32 - 1
+MAX_JOB_NUMBER: Final = 2**64 - 1
 _TUBE: Final = re.compile(r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}")
 
 
-class Refused(Exception):
+class CommandRefused(Exception):
     def __init__(self, answer: str) -> None:
         super().__init__(answer)
         self.answer = answer
 
 
 def refuse(answer: str) -> NoReturn:
-    raise Refused(answer)
+    raise CommandRefused(answer)
 
 
-class Server(Protocol):
-    jobs: Jobs
+class SessionServer(Protocol):
+    jobs: ServerJobs
     commands: Counter[str]
     is_draining: bool
     is_full: bool
@@ -48,10 +48,10 @@ class Server(Protocol):
     def statistics(self, tube: str | None = None) -> dict[str, Any]: ...
 
 
-class Session:
+class ServerSession:
     """A connection. `waits_until`: an instant while it reserves."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: SessionServer) -> None:
         self.server = server
         self.incoming = b""
         self.outgoing = b""
@@ -84,7 +84,7 @@ class Session:
         self.incoming = rest
         try:
             self._carry_out(words[0], words[1:])
-        except Refused as refused:
+        except CommandRefused as refused:
             self._say(refused.answer)
         return True
 
@@ -99,7 +99,7 @@ class Session:
         server = self.server
         try:
             priority, delay, ttr, size = map(number, words)
-        except (Refused, ValueError):
+        except (CommandRefused, ValueError):
             self.incoming = rest  # out of step: the body is read as a command
             self._say("BAD_FORMAT")
             return True
@@ -122,7 +122,7 @@ class Session:
     def _say(self, line: str, data: bytes | None = None) -> None:
         self.outgoing += line.encode("latin-1") + b"\r\n" + (b"" if data is None else data + b"\r\n")
 
-    def _say_job(self, word: str, job: Job) -> None:
+    def _say_job(self, word: str, job: ServerJob) -> None:
         self._say(f"{word} {job.number} {len(job.body)}", job.body)
 
     def _say_yaml(self, lines: list[str]) -> None:
@@ -132,11 +132,11 @@ class Session:
     def _say_statistics(self, statistics: dict[str, Any]) -> None:
         self._say_yaml([f"{name}: {value}" for name, value in statistics.items()])
 
-    def _job(self, text: str) -> Job:
-        return self.server.jobs.by_number.get(number(text, LARGEST_NUMBER)) or refuse("NOT_FOUND")
+    def _job(self, text: str) -> ServerJob:
+        return self.server.jobs.by_number.get(number(text, MAX_JOB_NUMBER)) or refuse("NOT_FOUND")
 
-    def _mine(self, text: str) -> Job:
-        return self.server.jobs.held(number(text, LARGEST_NUMBER), self) or refuse("NOT_FOUND")
+    def _mine(self, text: str) -> ServerJob:
+        return self.server.jobs.held(number(text, MAX_JOB_NUMBER), self) or refuse("NOT_FOUND")
 
     def _reserved(self, until: float) -> bool:
         now, jobs = self.server.now(), self.server.jobs
@@ -170,7 +170,7 @@ class Session:
         self._say_job("RESERVED", job)
 
     def delete(self, text: str) -> None:
-        self._say("DELETED" if self.server.jobs.delete(number(text, LARGEST_NUMBER), self) else "NOT_FOUND")
+        self._say("DELETED" if self.server.jobs.delete(number(text, MAX_JOB_NUMBER), self) else "NOT_FOUND")
 
     def release(self, text: str, priority: str, delay: str) -> None:
         self.server.jobs.release(self._mine(text), self.server.now(), number(priority), number(delay))
@@ -255,35 +255,35 @@ class Session:
 COMMANDS: Final[dict[str, Callable[..., None]]] = {
     function.__name__.replace("_", "-"): function
     for function in (
-        Session.reserve,
-        Session.reserve_with_timeout,
-        Session.reserve_job,
-        Session.delete,
-        Session.release,
-        Session.bury,
-        Session.touch,
-        Session.use,
-        Session.watch,
-        Session.ignore,
-        Session.peek,
-        Session.peek_ready,
-        Session.peek_delayed,
-        Session.peek_buried,
-        Session.kick,
-        Session.kick_job,
-        Session.stats,
-        Session.stats_job,
-        Session.stats_tube,
-        Session.list_tubes,
-        Session.list_tube_used,
-        Session.list_tubes_watched,
-        Session.pause_tube,
-        Session.quit,
+        ServerSession.reserve,
+        ServerSession.reserve_with_timeout,
+        ServerSession.reserve_job,
+        ServerSession.delete,
+        ServerSession.release,
+        ServerSession.bury,
+        ServerSession.touch,
+        ServerSession.use,
+        ServerSession.watch,
+        ServerSession.ignore,
+        ServerSession.peek,
+        ServerSession.peek_ready,
+        ServerSession.peek_delayed,
+        ServerSession.peek_buried,
+        ServerSession.kick,
+        ServerSession.kick_job,
+        ServerSession.stats,
+        ServerSession.stats_job,
+        ServerSession.stats_tube,
+        ServerSession.list_tubes,
+        ServerSession.list_tube_used,
+        ServerSession.list_tubes_watched,
+        ServerSession.pause_tube,
+        ServerSession.quit,
     )
 }
 
 
-def number(text: str, most: int = MOST) -> int:
+def number(text: str, most: int = MAX_NUMBER) -> int:
     """Read digits: 32 bits, or 64 for a job's number."""
     if not (text.isascii() and text.isdigit()) or int(text) > most:
         refuse("BAD_FORMAT")

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Collection
 from typing import Any, Final
 
-from ._session import COMMANDS, Server, Session
+from ._session import COMMANDS, ServerSession, SessionServer
 
 _COUNTED: Final = (
     *("put", "peek", "peek-ready", "peek-delayed", "peek-buried", "reserve", "reserve-with-timeout", "delete"),
@@ -18,7 +18,9 @@ _COUNTED: Final = (
 assert {*_COUNTED} <= {"put", *COMMANDS}
 
 
-def of_server(server: Server, sessions: Collection[Session], *, connections: int, uptime: int) -> dict[str, Any]:
+def of_server(
+    server: SessionServer, sessions: Collection[ServerSession], *, connections: int, uptime: int
+) -> dict[str, Any]:
     """`connections`: how many there have been."""
     return {
         **server.jobs.counts(),
@@ -50,7 +52,7 @@ def of_server(server: Server, sessions: Collection[Session], *, connections: int
     }
 
 
-def of_tube(server: Server, sessions: Collection[Session], tube: str) -> dict[str, Any]:
+def of_tube(server: SessionServer, sessions: Collection[ServerSession], tube: str) -> dict[str, Any]:
     jobs, now = server.jobs, server.now()
     watching = [each for each in sessions if tube in each.watching]
     left = jobs.pause_left(tube, now)

@@ -28,7 +28,7 @@ class Turned:
         return int((self.clock.wall() + seconds) * 1_000_000)
 
 
-class Opened:
+class OpenQueue:
     """An open queue. `come_out`: deliveries in their order."""
 
     def __init__(self, queue: Queue, world: Turned) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from timerqueue import Clock, SystemClock
 
-from ._jobs import Jobs
-from ._session import Session
+from ._jobs import ServerJobs
+from ._session import ServerSession
 from ._statistics import of_server, of_tube
 
 __all__ = ["FakeBeanstalkd"]
@@ -36,7 +36,7 @@ class FakeBeanstalkd:
         self._path = None if path is None else str(path)
         self._clock = SystemClock() if clock is None else clock
         self._real = SystemClock()
-        self.jobs = Jobs()
+        self.jobs = ServerJobs()
         self.commands: Counter[str] = Counter()
         self.is_draining = False
         self.is_full = False
@@ -45,7 +45,7 @@ class FakeBeanstalkd:
         self.id = ""
         self._began = 0.0
         self._connections = 0
-        self._sessions: dict[socket.socket, Session] = {}
+        self._sessions: dict[socket.socket, ServerSession] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
         self._is_over = False
@@ -106,7 +106,7 @@ class FakeBeanstalkd:
         """End and start it, with what its log kept, or with nothing: then numbers begin at 1."""
         self.stop()
         if not log:
-            self.jobs = Jobs()
+            self.jobs = ServerJobs()
         self.start()
 
     def wake(self) -> None:
@@ -147,7 +147,7 @@ class FakeBeanstalkd:
     def _heard(self, found: socket.socket) -> None:
         if found is self._listener:
             made, _ = found.accept()
-            self._sessions[made] = Session(self)
+            self._sessions[made] = ServerSession(self)
             self._connections += 1
             self._selector.register(made, selectors.EVENT_READ)
         elif found is self._woken:
@@ -171,7 +171,7 @@ class FakeBeanstalkd:
             session.look_again()
             self._answer(found, session)
 
-    def _answer(self, found: socket.socket, session: Session) -> None:
+    def _answer(self, found: socket.socket, session: ServerSession) -> None:
         with suppress(OSError):
             if session.outgoing:
                 found.sendall(session.outgoing)

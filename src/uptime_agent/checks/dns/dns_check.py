@@ -19,7 +19,7 @@ from .records import RECORDS
 if TYPE_CHECKING:
     from dns.message import QueryMessage
 
-    from .messages import Answers
+    from .messages import DnsAnswers
 
 RCODES: Final = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
 MOST_BYTES: Final = 64 * 1024
@@ -114,7 +114,7 @@ class DnsCheck:
                 assert_never(self.transport)
         return self._judged(answers, self.transport)
 
-    async def _by_datagram(self, at: Attempt, query: QueryMessage, budget: Budget) -> Answers:
+    async def _by_datagram(self, at: Attempt, query: QueryMessage, budget: Budget) -> DnsAnswers:
         from .messages import is_answer_to, read  # noqa: PLC0415 - as above
 
         def mine(data: bytes) -> bytes | None:
@@ -123,7 +123,7 @@ class DnsCheck:
         with datagrams(at, self.url.port, budget) as server:
             return await read(query, await server.ask(query.to_wire, mine))
 
-    async def _by_stream(self, at: Attempt, query: QueryMessage, budget: Budget) -> Answers:
+    async def _by_stream(self, at: Attempt, query: QueryMessage, budget: Budget) -> DnsAnswers:
         from .messages import is_answer_to, read  # noqa: PLC0415 - as above
 
         async with dialled(at, self.url.port, budget) as stream:
@@ -135,7 +135,7 @@ class DnsCheck:
             raise CheckFailed("its answer makes no sense as DNS")
         return await read(query, data)
 
-    def _judged(self, answers: Answers, transport: Transport) -> Finding:
+    def _judged(self, answers: DnsAnswers, transport: Transport) -> Finding:
         detail: dict[str, str | int | float] = {"rcode": answers.rcode, "transport": transport.value}
         if answers.records:
             detail["answers"] = printable(_listed(answers.texts))
@@ -144,7 +144,7 @@ class DnsCheck:
         error = self._wrong(answers)
         return Finding(status=Status.UP if error is None else Status.DOWN, error=error, detail=detail)
 
-    def _wrong(self, answers: Answers) -> str | None:
+    def _wrong(self, answers: DnsAnswers) -> str | None:
         if answers.is_truncated:
             return "its answer over TCP is truncated"
         if answers.rcode not in self.rcode:
@@ -155,7 +155,7 @@ class DnsCheck:
             return f"{self.name} has no {self.asked} record"
         return self._unlike(answers) if self.answers else None
 
-    def _unlike(self, answers: Answers) -> str | None:
+    def _unlike(self, answers: DnsAnswers) -> str | None:
         from .messages import all_canonical  # noqa: PLC0415 - as above
 
         expected, found = all_canonical(self.asked, self.answers), answers.records

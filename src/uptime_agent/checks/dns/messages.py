@@ -47,7 +47,7 @@ _TEXTS: Final = frozenset({"TXT", "SPF"})
 
 
 @frozen
-class Answers:
+class DnsAnswers:
     """`records`: by canonical form; `ttl`: the least, in seconds."""
 
     rcode: str = "NOERROR"
@@ -87,11 +87,11 @@ def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
     return bool(number == query.id and flags & _QR)
 
 
-async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
+async def read(query: dns.message.QueryMessage, data: bytes) -> DnsAnswers:
     """Read an answer. Raises CheckFailed if it is invalid or too large."""
     _, flags, questions, *counts = _HEADER.unpack_from(data)
     if flags & _TC:
-        return Answers(is_truncated=True)
+        return DnsAnswers(is_truncated=True)
     if sum(counts) > MOST_RECORDS or questions > 1 or len(data) > LARGEST_MESSAGE:
         raise CheckFailed(f"its answer is too large: {sum(counts):,} records, {len(data):,} bytes")
     _look_through(data, questions, sum(counts))
@@ -124,7 +124,7 @@ def _after_name(data: bytes, at: int) -> int:
     return at + 1
 
 
-def parsed(query: dns.message.QueryMessage, data: bytes) -> Answers:
+def parsed(query: dns.message.QueryMessage, data: bytes) -> DnsAnswers:
     """Parse a checked message. Raises CheckFailed."""
     try:
         response = dns.message.from_wire(data)
@@ -135,14 +135,14 @@ def parsed(query: dns.message.QueryMessage, data: bytes) -> Answers:
         raise CheckFailed(f"its answer makes no sense as DNS: {str(exc) or type(exc).__name__}") from None
 
 
-def _answers(response: dns.message.Message) -> Answers:
+def _answers(response: dns.message.Message) -> DnsAnswers:
     rcode = dns.rcode.to_text(response.rcode())
     if rcode != "NOERROR" or not isinstance(response, dns.message.QueryMessage):
-        return Answers(rcode)
+        return DnsAnswers(rcode)
     found = response.resolve_chaining()
     if found.answer is None:
-        return Answers(rcode)
-    return Answers(rcode, {_canonical(each): each.to_text() for each in found.answer}, found.minimum_ttl)
+        return DnsAnswers(rcode)
+    return DnsAnswers(rcode, {_canonical(each): each.to_text() for each in found.answer}, found.minimum_ttl)
 
 
 @lru_cache(maxsize=10_000)

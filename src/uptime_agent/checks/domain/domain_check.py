@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from ...text import Url, is_address, parse_url, wording
 from ...toml import Option, Unfit, one_of, seconds, text
 from ..contract import NO_PORT, Attempt, CheckFailed, Clash, Detail, Finding, Hop, Kind, Status
-from ..http import Origin, RedirectTargets, fetch, may_dial, may_name, next_url, refusal
+from ..http import OwnHost, RedirectTargets, fetch, may_dial, may_name, next_url, refusal
 from ..net import certificates
 from .registration import (
     LONGEST_ANSWER,
@@ -102,9 +102,9 @@ class DomainCheck:
         found = _Question(url=question(base, self.url.host), domain=self, is_list=False)
         if is_ours:
             return Hop(found, _anywhere, str, is_redirect=False)
-        return self.leading_to(found, Origin("", ""))
+        return self.leading_to(found, OwnHost("", ""))
 
-    def leading_to(self, found: _Question, origin: Origin) -> Hop:
+    def leading_to(self, found: _Question, origin: OwnHost) -> Hop:
         """Follow a server's redirect, if permitted."""
         permits = partial(may_dial, self.redirect_targets, origin, found.url.host)
         return Hop(
@@ -147,7 +147,7 @@ class _Question:
     domain: DomainCheck
     is_list: bool
     followed: int = 0
-    origin: Origin | None = None
+    origin: OwnHost | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -181,7 +181,7 @@ class _Question:
         if self.followed == MOST_REDIRECTS:
             raise CheckFailed(f"more than {wording.count(MOST_REDIRECTS, 'redirect')}")
         targets, url = self.domain.redirect_targets, next_url(self.url, location, SCHEMES)
-        origin = Origin(self.url.host, address) if self.origin is None else self.origin
+        origin = OwnHost(self.url.host, address) if self.origin is None else self.origin
         if not may_name(targets, origin, url):
             raise CheckFailed(refusal(url, url.host, targets))
         return self.domain.leading_to(evolve(self, url=url, followed=self.followed + 1, origin=origin), origin)

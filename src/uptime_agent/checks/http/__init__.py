@@ -12,7 +12,7 @@ from .http_check import HTTP, HttpCheck
 from .json_path import parse_path
 from .options import field_name
 from .patterns import Pattern, regex
-from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, refusal
+from .redirects import OwnHost, RedirectTargets, may_dial, may_name, next_url, refusal
 
 __all__ = [
     "HTTP",
@@ -20,7 +20,7 @@ __all__ = [
     "Document",
     "Exchange",
     "HttpCheck",
-    "Origin",
+    "OwnHost",
     "Pattern",
     "RedirectTargets",
     "Take",

@@ -19,7 +19,7 @@ _OF_GZIP: Final = 16
 _ZLIB_METHOD: Final = 8
 
 
-class Plain:
+class PlainBody:
     """An uncompressed body, up to `most` bytes."""
 
     def __init__(self, most: int) -> None:
@@ -59,8 +59,8 @@ class Inflated:
         return _ZLIB_WINDOW if has_header else -_ZLIB_WINDOW  # "deflate" is sent with and without it
 
 
-def decoder(encoding: str, most: int) -> Plain | Inflated | None:
+def decoder(encoding: str, most: int) -> PlainBody | Inflated | None:
     """Make a decoder; None: unsupported."""
     if encoding in _PLAIN:
-        return Plain(most)
+        return PlainBody(most)
     return Inflated(most, encoding) if encoding in (*_GZIP, "deflate") else None

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ...toml import Unfit, text
 from ..contract import Status
-from .decoding import Inflated, Plain
+from .decoding import Inflated, PlainBody
 from .exchange import Head
 from .json_path import Expectation, NoJson, parse_expectation, parse_json
 from .options import Codes, describe, field_name
@@ -21,7 +21,7 @@ MOST_JSON: Final = 1024 * 1024
 _SHOWN: Final = 100
 
 Verdict = tuple[Status, str | None]
-ReadBody = Plain | Inflated
+ReadBody = PlainBody | Inflated
 _AS_EXPECTED: Final[Verdict] = (Status.UP, None)
 
 

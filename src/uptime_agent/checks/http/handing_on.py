@@ -20,7 +20,7 @@ from .exchange import Head
 from .json_path import JsonPath, NoJson, NotThere, parse_json, shown
 from .patterns import Pattern
 
-LONGEST: Final = 8_000
+MAX_CHARACTERS: Final = 8_000
 """Characters."""
 
 PLACE: Final = re.compile(r"\{([a-z_][a-z0-9_]{0,40})\}")
@@ -28,7 +28,7 @@ _IN_URL: Final = re.compile(r"%7B([a-z_][a-z0-9_]{0,40})%7D", re.IGNORECASE)
 _IN_HEADER: Final = re.compile(r"[\x20-\x7e]*")
 
 
-class Unfit(Exception):
+class DoesNotFit(Exception):
     """A text does not fit its place."""
 
 
@@ -75,8 +75,8 @@ class Take:
 
 
 def _bounded(name: str, found: str) -> str:
-    if len(found) > LONGEST:
-        raise CheckFailed(f"{{{name}}} is too long to hand on: {len(found):,} characters, more than {LONGEST:,}")
+    if len(found) > MAX_CHARACTERS:
+        raise CheckFailed(f"{{{name}}} is too long to hand on: {len(found):,} characters, more than {MAX_CHARACTERS:,}")
     return found
 
 
@@ -93,7 +93,7 @@ def filled_url(url: Url, values: Mapping[str, str]) -> Url:
 
 def _segment(name: str, values: Mapping[str, str]) -> str:
     if values.get(name) in (".", ".."):
-        raise Unfit(f"{{{name}}} is {values[name]}, which would lead elsewhere in a URL")
+        raise DoesNotFit(f"{{{name}}} is {values[name]}, which would lead elsewhere in a URL")
     return quote(values[name], safe="")
 
 
@@ -104,7 +104,7 @@ def filled_headers(headers: Mapping[str, str], values: Mapping[str, str]) -> dic
 
 def _in_header(name: str, values: Mapping[str, str]) -> str:
     if not _IN_HEADER.fullmatch(values[name]):
-        raise Unfit(f"{{{name}}} cannot stand in a header: it has more than printable ASCII")
+        raise DoesNotFit(f"{{{name}}} cannot stand in a header: it has more than printable ASCII")
     return values[name]
 
 

@@ -19,10 +19,10 @@ from .body import Body, request_body
 from .decoding import decoder
 from .exchange import Exchange, Head
 from .expectations import Expectations, header_expectations, json_expectations
-from .handing_on import Take, Unfit, filled_body, filled_headers, filled_url, names_in
+from .handing_on import DoesNotFit, Take, filled_body, filled_headers, filled_url, names_in
 from .options import headers, method, status_codes
 from .patterns import regex
-from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, refusal
+from .redirects import OwnHost, RedirectTargets, may_dial, may_name, next_url, refusal
 
 SCHEMES: Final[Mapping[str, int | None]] = {"http": 80, "https": 443}
 MOST_REDIRECTS: Final = 5
@@ -55,7 +55,7 @@ class HttpCheck:
     cert_expires_within: float | None = None
     max_body: int = MOST_READ
     followed: int = 0
-    origin: Origin | None = None
+    origin: OwnHost | None = None
     expiry: Expiry | None = None
     take: tuple[Take, ...] = ()
 
@@ -131,7 +131,7 @@ class HttpCheck:
                 headers=filled_headers(headers, values),
                 body=None if self.body is None else filled_body(self.body, headers, values),
             )
-        except Unfit as exc:
+        except DoesNotFit as exc:
             raise CheckFailed(str(exc)) from None
 
     def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
@@ -139,7 +139,7 @@ class HttpCheck:
         if self.followed == self.redirects:
             raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
         url, origin, targets = next_url(self.url, location, SCHEMES), self.origin, self.redirect_targets
-        origin = Origin(self.url.host, address) if origin is None else origin
+        origin = OwnHost(self.url.host, address) if origin is None else origin
         if not may_name(targets, origin, url):
             raise CheckFailed(refusal(url, url.host, targets))
         following = evolve(

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-LONGEST: Final = 1_000
+MAX_CHARACTERS: Final = 1_000
 """Characters."""
 
 _PART: Final = re.compile(
@@ -98,7 +98,7 @@ class Comparison:
 
 
 @frozen
-class Presence:
+class PathExists:
     """A path must lead to a value."""
 
     path: JsonPath
@@ -112,27 +112,27 @@ class Presence:
         return None
 
 
-Expectation = Comparison | Presence
+Expectation = Comparison | PathExists
 
 
 def parse_path(text: str) -> JsonPath:
     """Read a path without a comparison. Raises ValueError."""
     found = parse_expectation(text)
-    if not isinstance(found, Presence):
+    if not isinstance(found, PathExists):
         raise ValueError(f"a path without a comparison, such as {found.path}")  # noqa: TRY004 - of a text
     return found.path
 
 
 def parse_expectation(text: str) -> Expectation:
     """Read a path, maybe with a comparison. Raises ValueError."""
-    if len(text) > LONGEST:
-        raise ValueError(f"a path of at most {LONGEST:,} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"a path of at most {MAX_CHARACTERS:,} characters")
     if not text.startswith("$"):
         raise ValueError("a path that begins with $, such as $.status")
     parts, end = _parts(text)
     path = JsonPath(text[:end], parts)
     if end == len(text.rstrip()):
-        return Presence(path)
+        return PathExists(path)
     found = _COMPARISON.fullmatch(text, end)
     if found is None:
         raise ValueError(

@@ -17,7 +17,7 @@ from ...text import Url, parse_url
 from ..contract import CheckFailed
 from ..net import is_public
 
-LONGEST: Final = 8_000
+MAX_CHARACTERS: Final = 8_000
 """Characters of a Location."""
 
 _SHOWN: Final = 100
@@ -33,7 +33,7 @@ class RedirectTargets(enum.Enum):
 
 
 @frozen
-class Origin:
+class OwnHost:
     """The check's own host, and the address dialled."""
 
     host: str
@@ -42,8 +42,8 @@ class Origin:
 
 def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
     """Where `location` leads from `url`, without credentials. Raises CheckFailed."""
-    if len(location) > LONGEST:
-        raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {LONGEST:,}")
+    if len(location) > MAX_CHARACTERS:
+        raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {MAX_CHARACTERS:,}")
     base = f"{url.scheme}://{url.bracketed}:{url.port}{url.target}"
     try:
         joined = urljoin(base, _text(location)).partition("#")[0]
@@ -55,12 +55,12 @@ def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
     return evolve(following, user=None, password=None)
 
 
-def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
+def may_name(targets: RedirectTargets, origin: OwnHost, url: Url) -> bool:
     """Whether a redirect may name that host."""
     return targets is not RedirectTargets.SAME_HOST or url.host == origin.host
 
 
-def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
+def may_dial(targets: RedirectTargets, origin: OwnHost, host: str, address: str) -> bool:
     """Whether a redirect may dial the address. The check's own host may stay private."""
     if targets is RedirectTargets.ANY or is_public(address):
         return True

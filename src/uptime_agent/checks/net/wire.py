@@ -24,7 +24,7 @@ _NUMERIC: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 _UNDER_WAY: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREADY}
 
 
-class Wire(ByteStream):
+class SocketWire(ByteStream):
     """A socket as a stream with a budget. Nothing is read ahead."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
@@ -108,7 +108,7 @@ async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, hos
         )
 
 
-async def connect(address: str, port: int, budget: Budget) -> Wire:
+async def connect(address: str, port: int, budget: Budget) -> SocketWire:
     """Connect to an address; nothing is looked up."""
     family, place = place_of(address, port)
     connection = socket.socket(family, socket.SOCK_STREAM)
@@ -124,7 +124,7 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
     except BaseException:
         connection.close()
         raise
-    return Wire(connection, budget)
+    return SocketWire(connection, budget)
 
 
 def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ..foreign import Draft, NotImported, Table, bracketed, public_name, read_yaml, table_of, take_url
+from ..foreign import Draft, ForeignTable, NotImported, bracketed, public_name, read_yaml, table_of, take_url
 from .dialogue import take_dialogue
 from .http import take_http, take_tls
-from .prometheus import INTERVAL, Scraped, Target, targets_beside
+from .prometheus import INTERVAL, PrometheusTarget, Scraped, targets_beside
 
 TIMEOUT: Final = "10s"
 _FAMILIES: Final = {"ip4": "4", "ip6": "6"}
@@ -26,7 +26,7 @@ def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Dr
     modules = top.table("modules")
     if not modules.of.values:
         raise NotImported(f"{file}: there are no modules, so it is no configuration of blackbox_exporter")
-    given = {name: [Target(each, INTERVAL) for each in places] for name, places in targets.items()}
+    given = {name: [PrometheusTarget(each, INTERVAL) for each in places] for name, places in targets.items()}
     scraped = Scraped(given) if given else targets_beside(file)
     drafts: list[Draft] = []
     for name in modules:
@@ -35,7 +35,7 @@ def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Dr
             modules.table(name).skip()
             top.lose(f"module {name}: no target is known (give --target {name}=URL)", modules.line_of(name))
             continue
-        drafts += [_draft(name, Table(modules.table(name).of), each) for each in places]
+        drafts += [_draft(name, ForeignTable(modules.table(name).of), each) for each in places]
         modules.table(name).skip()
     top.rest()
     left = [*scraped.left, *top.losses]
@@ -43,7 +43,7 @@ def read_blackbox(file: Path, targets: Mapping[str, list[str]]) -> tuple[list[Dr
     return drafts, left
 
 
-def _draft(name: str, module: Table, target: Target) -> Draft:
+def _draft(name: str, module: ForeignTable, target: PrometheusTarget) -> Draft:
     draft = Draft(f"{public_name(target.place)} ({name})", source=module)
     timeout = module.text("timeout") or target.timeout or TIMEOUT
     draft.options |= {"interval": target.interval, "timeout": timeout, "tags": [name, *target.tags]}
@@ -70,14 +70,14 @@ def _draft(name: str, module: Table, target: Target) -> Draft:
     return draft
 
 
-def _take_tcp(draft: Draft, options: Table) -> None:
+def _take_tcp(draft: Draft, options: ForeignTable) -> None:
     take_dialogue(draft, options)
     if options.flag("tls"):
         draft.put("tls", value=True, line=options.line_of("tls"))
     take_tls(draft, options)
 
 
-def _take_dns(draft: Draft, options: Table, place: str) -> None:
+def _take_dns(draft: Draft, options: ForeignTable, place: str) -> None:
     name, kind = options.text("query_name").rstrip("."), options.text("query_type", "ANY").upper()
     draft.url = f"dns://{bracketed(place)}/{name}?type={kind}"
     if kind in _NO_RECORD:
@@ -94,7 +94,7 @@ def _take_dns(draft: Draft, options: Table, place: str) -> None:
         draft.leave("the key dns.recursion_desired", options.line_of("recursion_desired"))
 
 
-def _take_family(draft: Draft, options: Table) -> None:
+def _take_family(draft: Draft, options: ForeignTable) -> None:
     family, falls_back = options.text("preferred_ip_protocol"), options.flag("ip_protocol_fallback", default=True)
     if not falls_back:
         draft.put("ip", _FAMILIES.get(family, "6"), options.line_of("ip_protocol_fallback"))

@@ -6,14 +6,14 @@ import re
 from importlib.util import find_spec
 from typing import Any, Final
 
-from ..foreign import Draft, Table, plain_text, take_said, wildcard
+from ..foreign import Draft, ForeignTable, plain_text, take_said, wildcard
 
 _GROUP: Final = re.compile(r"\$(?:\{\w+\}|\w+)")
 _SPECIAL: Final = re.compile(r"[\\()\[\]{}|+?*^$.]")
 _HIGHEST: Final = 0x7F
 
 
-def take_dialogue(draft: Draft, options: Table) -> None:
+def take_dialogue(draft: Draft, options: ForeignTable) -> None:
     """Take steps over, up to an impossible one: a part is better than another dialogue."""
     steps: list[dict[str, Any]] = []
     signs_in = is_cut = False
@@ -31,7 +31,7 @@ def take_dialogue(draft: Draft, options: Table) -> None:
         draft.put("dialogue", steps, options.line_of("query_response"))
 
 
-def _steps(draft: Draft, table: Table, *, signs_in: bool) -> tuple[list[dict[str, Any]] | None, bool]:
+def _steps(draft: Draft, table: ForeignTable, *, signs_in: bool) -> tuple[list[dict[str, Any]] | None, bool]:
     steps: list[dict[str, Any]] = []
     expected, said = table.take("expect"), table.take("send")
     wanted = table.take("expect_bytes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..foreign import Draft, Hidden, Table, plain_text, take_body, take_headers, wildcard
+from ..foreign import Draft, ForeignTable, Hidden, plain_text, take_body, take_headers, wildcard
 
 REDIRECTS: Final = 5
 _SIZE: Final = re.compile(r"([0-9]{1,12})([KMG]i?)?B?")
@@ -14,7 +14,7 @@ _TLS: Final = {"TLS12": "1.2", "TLS13": "1.3"}
 _AUTHORIZATION: Final = "Authorization"
 
 
-def take_http(draft: Draft, options: Table) -> None:
+def take_http(draft: Draft, options: ForeignTable) -> None:
     """Take over what the prober asks and expects."""
     codes = options.texts("valid_status_codes")
     wanted = [int(each) if each.isdigit() else each for each in codes] or "200-299"
@@ -38,7 +38,7 @@ def take_http(draft: Draft, options: Table) -> None:
     take_tls(draft, options)
 
 
-def _take_headers(draft: Draft, options: Table) -> None:
+def _take_headers(draft: Draft, options: ForeignTable) -> None:
     headers = options.table("headers")
     take_headers(draft, {name: headers.text(name) for name in headers})
     others = options.table("http_headers")
@@ -55,7 +55,7 @@ def _take_headers(draft: Draft, options: Table) -> None:
         header.rest()
 
 
-def _take_authorization(draft: Draft, options: Table) -> None:
+def _take_authorization(draft: Draft, options: ForeignTable) -> None:
     if "basic_auth" in options:
         options.table("basic_auth").skip()
         draft.header(_AUTHORIZATION, Hidden(_AUTHORIZATION, "Basic and the credentials of basic_auth in base64"))
@@ -68,7 +68,7 @@ def _take_authorization(draft: Draft, options: Table) -> None:
             draft.header(_AUTHORIZATION, Hidden(_AUTHORIZATION, f"Bearer and what {key} says"))
 
 
-def _take_size(draft: Draft, options: Table) -> None:
+def _take_size(draft: Draft, options: ForeignTable) -> None:
     given = options.text("body_size_limit", "0")
     found = _SIZE.fullmatch(given)
     if found is None:
@@ -77,7 +77,7 @@ def _take_size(draft: Draft, options: Table) -> None:
         draft.put("max_body", int(found[1]) * _FACTORS[found[2] or ""], options.line_of("body_size_limit"))
 
 
-def _take_patterns(draft: Draft, options: Table) -> None:
+def _take_patterns(draft: Draft, options: ForeignTable) -> None:
     for pattern, line in options.lined("fail_if_body_not_matches_regexp"):
         plain = plain_text(pattern)
         key = "contains" if plain is not None and "contains" not in draft.options else "regex"
@@ -90,7 +90,7 @@ def _take_patterns(draft: Draft, options: Table) -> None:
             draft.leave(f"fail_if_body_matches_regexp {pattern} (see not_contains)", line)
 
 
-def _take_header_patterns(draft: Draft, options: Table) -> None:
+def _take_header_patterns(draft: Draft, options: ForeignTable) -> None:
     for each in options.tables("fail_if_header_not_matches"):
         name, pattern = each.text("header"), each.text("regexp")
         text = wildcard(pattern)
@@ -103,7 +103,7 @@ def _take_header_patterns(draft: Draft, options: Table) -> None:
         draft.leave(f"fail_if_header_matches {each.text('header')}: {each.text('regexp')}", each.line)
 
 
-def take_tls(draft: Draft, options: Table) -> None:
+def take_tls(draft: Draft, options: ForeignTable) -> None:
     """Take over how certificates are verified."""
     tls = options.table("tls_config")
     if tls.flag("insecure_skip_verify"):

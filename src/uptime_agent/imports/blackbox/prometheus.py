@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from ..foreign import Items, Mapped, NotImported, Table, files_like, read_json, read_yaml, table_of
+from ..foreign import ForeignTable, Items, Mapped, NotImported, files_like, read_json, read_yaml, table_of
 
 INTERVAL: Final = "1m"
 """Prometheus' default."""
@@ -17,7 +17,7 @@ _USUAL: Final = frozenset({"__param_target", "instance", "__address__"})
 
 
 @frozen
-class Target:
+class PrometheusTarget:
     """A target. `timeout`: Prometheus' own."""
 
     place: str
@@ -30,7 +30,7 @@ class Target:
 class Scraped:
     """Targets by module, and losses."""
 
-    of: dict[str, list[Target]] = field(factory=dict)
+    of: dict[str, list[PrometheusTarget]] = field(factory=dict)
     left: list[str] = field(factory=list)
 
 
@@ -49,7 +49,7 @@ def targets_beside(file: Path) -> Scraped:
     return found
 
 
-def _read_job(job: Table, usual: Table, file: Path, found: Scraped) -> None:
+def _read_job(job: ForeignTable, usual: ForeignTable, file: Path, found: Scraped) -> None:
     modules, path = job.table("params").texts("module"), job.text("metrics_path")
     if not modules and path == "/probe":
         modules = ["http_2xx"]  # which the exporter takes then
@@ -61,14 +61,14 @@ def _read_job(job: Table, usual: Table, file: Path, found: Scraped) -> None:
     for places, labels in _groups(job, file):
         tags = tuple(f"{key}={labels.text(key)}" for key in labels)
         for module in modules:
-            found.of.setdefault(module, []).extend(Target(each, interval, timeout, tags) for each in places)
+            found.of.setdefault(module, []).extend(PrometheusTarget(each, interval, timeout, tags) for each in places)
     _take_relabelling(job)
     job.take("scheme")
     job.rest()
     found.left.extend(f"job {name}: {each}" for each in job.losses)
 
 
-def _groups(job: Table, file: Path) -> Iterator[tuple[list[str], Table]]:
+def _groups(job: ForeignTable, file: Path) -> Iterator[tuple[list[str], ForeignTable]]:
     for static in job.tables("static_configs"):
         yield static.texts("targets"), static.table("labels")
         static.rest()
@@ -81,7 +81,7 @@ def _groups(job: Table, file: Path) -> Iterator[tuple[list[str], Table]]:
         job.losses.update(config.losses)
 
 
-def _of_files(job: Table, folder: Path, pattern: str, line: int) -> Iterator[tuple[list[str], Table]]:
+def _of_files(job: ForeignTable, folder: Path, pattern: str, line: int) -> Iterator[tuple[list[str], ForeignTable]]:
     files = files_like(folder, pattern)
     if not files:
         job.lose(f"file_sd_configs: there is no file {pattern}", line)
@@ -94,7 +94,7 @@ def _of_files(job: Table, folder: Path, pattern: str, line: int) -> Iterator[tup
         yield from _of_file(job, groups, each.name, line)
 
 
-def _of_file(job: Table, groups: Any, name: str, line: int) -> Iterator[tuple[list[str], Table]]:
+def _of_file(job: ForeignTable, groups: Any, name: str, line: int) -> Iterator[tuple[list[str], ForeignTable]]:
     if not isinstance(groups, Items):
         job.lose(f"file_sd_configs: {name} is no list of groups", line)
         return
@@ -102,13 +102,13 @@ def _of_file(job: Table, groups: Any, name: str, line: int) -> Iterator[tuple[li
         if not isinstance(group, Mapped):
             job.lose(f"file_sd_configs: {name} has something that is no group", line)
             continue
-        table = Table(group, place=f" of {name}")
+        table = ForeignTable(group, place=f" of {name}")
         yield table.texts("targets"), table.table("labels")
         table.rest()
         job.losses.update(table.losses)
 
 
-def _take_relabelling(job: Table) -> None:
+def _take_relabelling(job: ForeignTable) -> None:
     for rule in job.tables("relabel_configs"):
         if rule.text("target_label") not in _USUAL or rule.text("action", "replace") != "replace":
             job.lose("the key relabel_configs: a rule that is none of the usual three", rule.line)

@@ -12,15 +12,15 @@ from .patterns import plain_text, wildcard
 from .places import bracketed, domain_of, host_of
 from .reading import files_like, read_json, read_yaml, undotted
 from .secrets import is_secret_text, public_name, take_body, take_headers, take_said, take_url
-from .table import Table, table_of
+from .table import ForeignTable, table_of
 
 __all__ = [
     "Draft",
+    "ForeignTable",
     "Hidden",
     "Items",
     "Mapped",
     "NotImported",
-    "Table",
     "bracketed",
     "domain_of",
     "files_like",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from attrs import define, field
 
-from .table import Table
+from .table import ForeignTable
 
 
 @define(eq=False)
@@ -24,7 +24,7 @@ class Draft:
 
     name: str
     url: str | None = None
-    source: Table | None = None
+    source: ForeignTable | None = None
     kind: Literal["check", "group", "maintenance", "check.step"] = "check"
     options: dict[str, Any] = field(factory=dict)
     left: dict[str, None] = field(factory=dict)

@@ -15,7 +15,7 @@ _MOST_DIGITS: Final = 18
 
 
 @define(eq=False)
-class Table:
+class ForeignTable:
     """A table. A key without a value counts as absent.
 
     `losses`: what could not be carried over, shared with inner tables. `path` precedes their keys.
@@ -27,7 +27,7 @@ class Table:
     place: str = ""
     """Follows a line, as in "line 3 of prometheus.yml"."""
     _taken: set[str] = field(factory=set)
-    _within: dict[str, Table] = field(factory=dict)
+    _within: dict[str, ForeignTable] = field(factory=dict)
 
     @property
     def line(self) -> int:
@@ -110,7 +110,7 @@ class Table:
                 found.append((written(each), line))
         return found
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> ForeignTable:
         """Enter an inner table; absent: empty."""
         if key in self._within:
             return self._within[key]
@@ -118,11 +118,11 @@ class Table:
         if value is not None and not isinstance(value, Mapped):
             self._misfit(key, "a table")
             value = None
-        found = Table(value or Mapped({}, {}, self.line_of(key)), self.losses, f"{self.path}{key}.", self.place)
+        found = ForeignTable(value or Mapped({}, {}, self.line_of(key)), self.losses, f"{self.path}{key}.", self.place)
         self._within[key] = found
         return found
 
-    def tables(self, key: str) -> Iterator[Table]:
+    def tables(self, key: str) -> Iterator[ForeignTable]:
         """Enter a list's tables. Each has its own losses."""
         value = self.take(key)
         if value is not None and not isinstance(value, Items):
@@ -130,7 +130,7 @@ class Table:
             return
         for each, line in zip(*((value.values, value.lines) if value else ((), ())), strict=True):
             if isinstance(each, Mapped):
-                yield Table(each, place=self.place)
+                yield ForeignTable(each, place=self.place)
             else:
                 self.lose(f"the key {self.path}{key}: expected a list of tables", line)
 
@@ -158,9 +158,9 @@ def _says_nothing(value: Any, silent: tuple[Any, ...]) -> bool:
     return value is None or any(type(value) is type(each) and value == each for each in silent)
 
 
-def table_of(value: Any, where: str) -> Table:
+def table_of(value: Any, where: str) -> ForeignTable:
     """A whole file's table. Raises NotImported."""
     if not isinstance(value, Mapped):
         found = "a list" if isinstance(value, Items) else "nothing" if value is None else type(value).__name__
         raise NotImported(f"{where}: expected a table, found {found}")
-    return Table(value)
+    return ForeignTable(value)

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from ..foreign import (
     Draft,
+    ForeignTable,
     Hidden,
     Mapped,
     NotImported,
-    Table,
     bracketed,
     domain_of,
     host_of,
@@ -80,7 +80,7 @@ def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draf
     if not drafts:
         raise NotImported(f"{file}: there are no endpoints in it that can be read")
     if "maintenance" in top:
-        drafts.append(window(Table(top.table("maintenance").of), "maintenance"))
+        drafts.append(window(ForeignTable(top.table("maintenance").of), "maintenance"))
         top.table("maintenance").skip()
     for key, hint in _OF_FILE.items():
         if key in top and top.take(key) is not False:
@@ -89,16 +89,16 @@ def read_gatus(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draf
     return drafts, list(top.losses)
 
 
-def _thresholds(top: Table) -> dict[str, int]:
+def _thresholds(top: ForeignTable) -> dict[str, int]:
     alerting = top.take("alerting")
     found: dict[str, int] = {}
     for kind, provider in alerting.values.items() if isinstance(alerting, Mapped) else ():
-        default = Table(provider).table("default-alert") if isinstance(provider, Mapped) else None
+        default = ForeignTable(provider).table("default-alert") if isinstance(provider, Mapped) else None
         found[kind] = FAILURES if default is None else default.whole("failure-threshold", FAILURES)
     return found
 
 
-def _named(table: Table, default: str) -> Draft:
+def _named(table: ForeignTable, default: str) -> Draft:
     name, group = table.text("name") or default, table.text("group")
     draft = Draft(f"{group}/{name}" if group else name, source=table)
     if group:
@@ -108,7 +108,7 @@ def _named(table: Table, default: str) -> Draft:
     return draft
 
 
-def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iterator[Draft]:
+def _endpoint(table: ForeignTable, default: str, thresholds: Mapping[str, int]) -> Iterator[Draft]:
     draft = _named(table, default)
     client = table.table("client")
     draft.put("interval", table.text("interval", INTERVAL), table.line_of("interval"))
@@ -125,7 +125,7 @@ def _endpoint(table: Table, default: str, thresholds: Mapping[str, int]) -> Iter
     yield from windows
 
 
-def _take_request(draft: Draft, table: Table) -> None:
+def _take_request(draft: Draft, table: ForeignTable) -> None:
     options, client = draft.options, table.table("client")
     take_url(draft, table.text("url"), table.line_of("url"))
     _take_place(draft, table)
@@ -146,14 +146,14 @@ def _take_request(draft: Draft, table: Table) -> None:
     _take_body(draft, table)
 
 
-def _take_sign_in(draft: Draft, oauth: Table) -> None:
+def _take_sign_in(draft: Draft, oauth: ForeignTable) -> None:
     if "token-url" in oauth and "client-id" in oauth and str(draft.url).startswith("http"):
         oauth.take("client-id")
         oauth.take("client-secret")
         sign_in_first(draft, oauth.text("token-url"), scopes=" ".join(oauth.texts("scopes")))
 
 
-def _take_body(draft: Draft, table: Table) -> None:
+def _take_body(draft: Draft, table: ForeignTable) -> None:
     body = table.text("body")
     if not body:
         return
@@ -171,7 +171,7 @@ def _take_body(draft: Draft, table: Table) -> None:
     take_body(draft, body)
 
 
-def _take_place(draft: Draft, table: Table) -> None:
+def _take_place(draft: Draft, table: ForeignTable) -> None:
     scheme, _, rest = str(draft.url).partition("://")
     if "dns" in table:
         dns = table.table("dns")
@@ -189,7 +189,7 @@ def _take_place(draft: Draft, table: Table) -> None:
         draft.drop(f"a check of {scheme}://" if rest else "a check without a URL", table.line_of("url"))
 
 
-def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> None:
+def _take_alerts(draft: Draft, table: ForeignTable, thresholds: Mapping[str, int]) -> None:
     """An alert after n failures becomes n attempts, each after an interval."""
     wanted = [
         each.whole("failure-threshold", thresholds.get(each.text("type"), FAILURES))
@@ -208,7 +208,7 @@ def _take_alerts(draft: Draft, table: Table, thresholds: Mapping[str, int]) -> N
         draft.leave(f"failure-threshold {attempts}: ten attempts are the most", table.line_of("alerts"))
 
 
-def _domain(draft: Draft, table: Table) -> Iterator[Draft]:
+def _domain(draft: Draft, table: ForeignTable) -> Iterator[Draft]:
     length = draft.options.pop("down_within", None)
     if length is None:
         return
@@ -226,7 +226,7 @@ def _domain(draft: Draft, table: Table) -> Iterator[Draft]:
     yield own
 
 
-def _external(table: Table, default: str, thresholds: Mapping[str, int]) -> Draft:
+def _external(table: ForeignTable, default: str, thresholds: Mapping[str, int]) -> Draft:
     draft = _named(table, default)
     draft.url = f"push://{_NO_WORD.sub('-', draft.name.lower()).strip('-') or 'target'}"
     interval = table.table("heartbeat").text("interval")
@@ -241,7 +241,7 @@ def _external(table: Table, default: str, thresholds: Mapping[str, int]) -> Draf
     return draft
 
 
-def _suite(table: Table, default: str, thresholds: Mapping[str, int]) -> Draft:
+def _suite(table: ForeignTable, default: str, thresholds: Mapping[str, int]) -> Draft:
     draft = _named(table, default)
     interval, timeout = OF_A_SUITE
     draft.options |= {"interval": table.text("interval", interval), "timeout": table.text("timeout", timeout)}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..foreign import Draft, Items, Mapped, Table
+from ..foreign import Draft, ForeignTable, Items, Mapped
 from .conditions import body_path, take_conditions
 
 _CONTEXT: Final = re.compile(r"\[CONTEXT\]\.([\w-]+)")
@@ -14,7 +14,9 @@ _SOURCE: Final = re.compile(r"\[BODY\]((?:\.[\w-]+|\[[0-9]{1,9}\])+)")
 _NO_NAME: Final = re.compile(r"[^a-z0-9_]")
 
 
-def steps_of(suite: Table, context: Mapping[str, str], take_request: Callable[[Draft, Table], None]) -> list[Draft]:
+def steps_of(
+    suite: ForeignTable, context: Mapping[str, str], take_request: Callable[[Draft, ForeignTable], None]
+) -> list[Draft]:
     """A suite's steps, with constant texts filled in."""
     steps: list[Draft] = []
     value = suite.take("endpoints")
@@ -24,12 +26,12 @@ def steps_of(suite: Table, context: Mapping[str, str], take_request: Callable[[D
         if not isinstance(each, Mapped):
             suite.lose("the key endpoints: expected a list of tables", line)
             continue
-        table = Table(_filled(each, context), suite.losses)
+        table = ForeignTable(_filled(each, context), suite.losses)
         steps.append(_step(table, position + 1, take_request))
     return steps
 
 
-def _step(table: Table, number: int, take_request: Callable[[Draft, Table], None]) -> Draft:
+def _step(table: ForeignTable, number: int, take_request: Callable[[Draft, ForeignTable], None]) -> Draft:
     step = Draft(table.text("name") or f"step {number}", kind="check.step", source=table)
     take_request(step, table)
     if "timeout" in table.table("client"):
@@ -44,7 +46,7 @@ def _step(table: Table, number: int, take_request: Callable[[Draft, Table], None
     return step
 
 
-def _taken(table: Table, step: Draft) -> dict[str, Any]:
+def _taken(table: ForeignTable, step: Draft) -> dict[str, Any]:
     store = table.table("store")
     found: dict[str, Any] = {}
     for key in store:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from ..foreign import Draft, Table
+from ..foreign import Draft, ForeignTable
 
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -14,7 +14,7 @@ _ZONE: Final = re.compile(r"[A-Za-z0-9_+/-]+")
 _RESTS: Final = "its checks rest meanwhile here; there only alerts did"
 
 
-def window(table: Table, name: str, targets: Iterable[Draft] = ()) -> Draft:
+def window(table: ForeignTable, name: str, targets: Iterable[Draft] = ()) -> Draft:
     """A window of these targets, or of all."""
     draft = Draft(name, kind="maintenance", source=table)
     start, zone = _START.fullmatch(table.text("start")), table.text("timezone", "UTC")

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from ..foreign import (
     Draft,
+    ForeignTable,
     Items,
     Mapped,
     NotImported,
-    Table,
     bracketed,
     files_like,
     public_name,
@@ -51,7 +51,7 @@ def read_heartbeat(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[
     return drafts, left
 
 
-def _read_whole(top: Table, file: Path, drafts: list[Draft], left: list[str]) -> None:
+def _read_whole(top: ForeignTable, file: Path, drafts: list[Draft], left: list[str]) -> None:
     own = top.table("heartbeat")
     zone = own.table("scheduler").text("location")
     _read_monitors(own.take("monitors"), file, zone, drafts, left)
@@ -71,7 +71,7 @@ def _undotted(file: Path) -> Any:
         raise NotImported(str(exc) if str(exc).startswith(str(file)) else f"{file}: {exc}") from None
 
 
-def _read_named(own: Table, file: Path, zone: str, drafts: list[Draft], left: list[str]) -> None:
+def _read_named(own: ForeignTable, file: Path, zone: str, drafts: list[Draft], left: list[str]) -> None:
     config = own.table("config").table("monitors")
     pattern, line = config.text("path"), config.line_of("path")
     config.table("reload").skip()  # a running agent follows its own file
@@ -99,10 +99,10 @@ def _read_monitors(value: Any, file: Path, zone: str, drafts: list[Draft], left:
         if not isinstance(monitor, Mapped):
             left.append(f"{file.name}: expected a list of monitors (line {line})")
             continue
-        drafts += _drafts(Table(monitor, place=place), len(drafts) + 1, zone)
+        drafts += _drafts(ForeignTable(monitor, place=place), len(drafts) + 1, zone)
 
 
-def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
+def _drafts(monitor: ForeignTable, number: int, zone: str) -> Iterator[Draft]:
     kind = monitor.text("type")
     name = monitor.text("name") or monitor.text("id")
     if not name or not monitor.text("name"):
@@ -132,7 +132,7 @@ def _drafts(monitor: Table, number: int, zone: str) -> Iterator[Draft]:
     monitor.rest({"fields_under_root": (False,), "keep_null": (False,)})
 
 
-def _places(monitor: Table, kind: str) -> list[str]:
+def _places(monitor: ForeignTable, kind: str) -> list[str]:
     hosts = [*monitor.texts("hosts"), *monitor.texts("urls")]
     ports = monitor.texts("ports") if kind == "tcp" else []
     return [place for each in hosts for place in (_with_ports(each, ports) if kind == "tcp" else [each])]
@@ -145,7 +145,7 @@ def _with_ports(host: str, ports: list[str]) -> list[str]:
     return [f"{scheme}{sign}{place}"] if has_port or not ports else [f"{scheme}{sign}{place}:{each}" for each in ports]
 
 
-def _take_common(draft: Draft, monitor: Table, zone: str) -> None:
+def _take_common(draft: Draft, monitor: ForeignTable, zone: str) -> None:
     options = draft.options
     schedule = monitor.text("schedule", INTERVAL)
     every = _EVERY.fullmatch(schedule)
@@ -169,7 +169,7 @@ def _take_common(draft: Draft, monitor: Table, zone: str) -> None:
         draft.put("tags", tags, monitor.line_of("tags"))
 
 
-def _take_kind(draft: Draft, monitor: Table, kind: str, place: str) -> None:
+def _take_kind(draft: Draft, monitor: ForeignTable, kind: str, place: str) -> None:
     match kind:
         case "http":
             take_http(draft, monitor, place if "://" in place else f"http://{bracketed(place)}")
@@ -181,7 +181,7 @@ def _take_kind(draft: Draft, monitor: Table, kind: str, place: str) -> None:
             _take_tcp(draft, monitor, place)
 
 
-def _take_tcp(draft: Draft, monitor: Table, place: str) -> None:
+def _take_tcp(draft: Draft, monitor: ForeignTable, place: str) -> None:
     scheme, _, rest = place.rpartition("://")
     check = monitor.table("check")
     said, heard = check.text("send"), check.text("receive")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..foreign import Draft, Hidden, Items, Mapped, Table, plain_text, shown, take_body, take_headers, take_url
+from ..foreign import Draft, ForeignTable, Hidden, Items, Mapped, plain_text, shown, take_body, take_headers, take_url
 from .tls import take_tls
 
 REDIRECTS: Final = 5
@@ -19,7 +19,7 @@ _EXPRESSION: Final = re.compile(
 _RANGES: Final = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
-def take_http(draft: Draft, monitor: Table, url: str) -> None:
+def take_http(draft: Draft, monitor: ForeignTable, url: str) -> None:
     """Take over what a monitor asks and expects of a URL."""
     take_url(draft, url, monitor.line_of("hosts" if "hosts" in monitor else "urls"))
     wanted = monitor.whole("max_redirects")
@@ -34,7 +34,7 @@ def take_http(draft: Draft, monitor: Table, url: str) -> None:
     take_tls(draft, monitor)
 
 
-def _take_request(draft: Draft, request: Table) -> None:
+def _take_request(draft: Draft, request: ForeignTable) -> None:
     if "method" in request:
         draft.put("method", request.text("method").upper(), request.line_of("method"))
     draft.lines |= {key: request.line_of(key) for key in ("headers", "body")}
@@ -44,7 +44,7 @@ def _take_request(draft: Draft, request: Table) -> None:
         take_body(draft, body)
 
 
-def _take_response(draft: Draft, response: Table) -> None:
+def _take_response(draft: Draft, response: ForeignTable) -> None:
     codes = [each for each in response.texts("status") if each != "0"]
     statuses = [int(each) if each.isdigit() else each for each in codes] or UP
     draft.put("expect_status", statuses, response.line_of("status"))
@@ -59,7 +59,7 @@ def _take_response(draft: Draft, response: Table) -> None:
         draft.left.update(each.losses)
 
 
-def _take_patterns(draft: Draft, response: Table) -> None:
+def _take_patterns(draft: Draft, response: ForeignTable) -> None:
     """One positive expression must match, and no negative one."""
     body = response.of.values.get("body")
     whole = response.table("body") if isinstance(body, Mapped) else response
@@ -78,7 +78,7 @@ def _take_patterns(draft: Draft, response: Table) -> None:
             draft.leave(f"check.response.body.negative {pattern} (see not_contains)", line)
 
 
-def _take_json(draft: Draft, entry: Table) -> None:
+def _take_json(draft: Draft, entry: ForeignTable) -> None:
     expression = entry.text("expression")
     found: list[str] | None = []
     if expression:

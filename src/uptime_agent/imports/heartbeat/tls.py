@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..foreign import Draft, Table
+from ..foreign import Draft, ForeignTable
 
 _OURS: Final = {"TLSv1.2": "1.2", "TLSv1.3": "1.3"}
 
 
-def take_tls(draft: Draft, monitor: Table) -> None:
+def take_tls(draft: Draft, monitor: ForeignTable) -> None:
     """Take over how certificates are verified. The caller notes the rest."""
     ssl = monitor.table("ssl")
     mode = ssl.text("verification_mode", "full")
@@ -34,6 +34,6 @@ def take_tls(draft: Draft, monitor: Table) -> None:
         draft.leave("ssl.supported_protocols without TLSv1.3: there is no newest here", line)
 
 
-def is_tls(monitor: Table) -> bool:
+def is_tls(monitor: ForeignTable) -> bool:
     """Whether a tcp monitor begins with TLS."""
     return "ssl" in monitor and monitor.table("ssl").flag("enabled", default=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..foreign import Items, Mapped, Table
+from ..foreign import ForeignTable, Items, Mapped
 
 BOOKKEEPING: Final = frozenset(
     ("id user_id weight path pathName childrenIDs dns_last_result maintenance includeSensitiveData screenshot").split()
@@ -43,7 +43,7 @@ _SILENT: Final[Mapping[str, tuple[Any, ...]]] = {
 _EMPTY: Final = (False, 0, "", "{}", "[]", "null", "none")
 
 
-def tell_rest(table: Table) -> None:
+def tell_rest(table: ForeignTable) -> None:
     """Note untaken keys with other values."""
     for key, value in table.of.values.items():
         if _is_empty(value):

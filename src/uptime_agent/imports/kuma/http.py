@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ..foreign import Draft, Hidden, Table, shown, sign_in_first, take_body, take_headers, take_url
+from ..foreign import Draft, ForeignTable, Hidden, shown, sign_in_first, take_body, take_headers, take_url
 
 REDIRECTS: Final = 5
 MOST_REDIRECTS: Final = 10
@@ -30,7 +30,7 @@ _OF_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def take_http(draft: Draft, monitor: Table) -> None:
+def take_http(draft: Draft, monitor: ForeignTable) -> None:
     """Take over the options of every HTTP monitor."""
     take_url(draft, monitor.text("url"), monitor.line_of("url"))
     if (method := monitor.text("method", "GET").upper()) != "GET":
@@ -48,14 +48,14 @@ def take_http(draft: Draft, monitor: Table) -> None:
     _take_sign_in(draft, monitor)
 
 
-def _take_redirects(draft: Draft, monitor: Table) -> None:
+def _take_redirects(draft: Draft, monitor: ForeignTable) -> None:
     wanted = monitor.whole("maxredirects", MOST_REDIRECTS)
     draft.options["redirects"] = min(wanted, REDIRECTS)
     if wanted > REDIRECTS:
         draft.leave(f"maxredirects {wanted}: five are the most", monitor.line_of("maxredirects"))
 
 
-def _take_headers(draft: Draft, monitor: Table) -> None:
+def _take_headers(draft: Draft, monitor: ForeignTable) -> None:
     given = monitor.text("headers")
     if not given.strip():
         return
@@ -69,7 +69,7 @@ def _take_headers(draft: Draft, monitor: Table) -> None:
     take_headers(draft, {name: value if isinstance(value, str) else json.dumps(value) for name, value in found.items()})
 
 
-def _take_body(draft: Draft, monitor: Table) -> None:
+def _take_body(draft: Draft, monitor: ForeignTable) -> None:
     body = monitor.text("body")
     encoding = monitor.text("httpBodyEncoding") or "json"
     if not body.strip():
@@ -81,7 +81,7 @@ def _take_body(draft: Draft, monitor: Table) -> None:
         draft.leave(f"httpBodyEncoding {encoding}", monitor.line_of("httpBodyEncoding"))
 
 
-def _take_sign_in(draft: Draft, monitor: Table) -> None:
+def _take_sign_in(draft: Draft, monitor: ForeignTable) -> None:
     """At first version 1 had no authMethod: a user was enough."""
     implied = "basic" if monitor.text("basic_auth_user") and "authMethod" not in monitor.of.values else ""
     method = monitor.text("authMethod") or implied
@@ -98,14 +98,14 @@ def _take_sign_in(draft: Draft, monitor: Table) -> None:
         )
 
 
-def signs_in_first(monitor: Table) -> bool:
+def signs_in_first(monitor: ForeignTable) -> bool:
     """Whether a step can sign in, with the secret in a header."""
     given = monitor.of.values
     way = given.get("oauth_auth_method") or _BY_HEADER
     return given.get("authMethod") == "oauth2-cc" and bool(given.get("oauth_token_url")) and way == _BY_HEADER
 
 
-def take_token(draft: Draft, monitor: Table) -> None:
+def take_token(draft: Draft, monitor: ForeignTable) -> None:
     """Add the step that signs in, last of all."""
     for key in ("authMethod", "oauth_auth_method", "oauth_client_id", "oauth_client_secret"):
         monitor.take(key)
@@ -117,14 +117,14 @@ def take_token(draft: Draft, monitor: Table) -> None:
     )
 
 
-def take_keyword(draft: Draft, monitor: Table) -> None:
+def take_keyword(draft: Draft, monitor: ForeignTable) -> None:
     """Take over a search for a word."""
     take_http(draft, monitor)
     if word := monitor.text("keyword"):
         draft.options["not_contains" if monitor.flag("invertKeyword") else "contains"] = word
 
 
-def take_json(draft: Draft, monitor: Table) -> None:
+def take_json(draft: Draft, monitor: ForeignTable) -> None:
     """Take over a comparison in JSON."""
     take_http(draft, monitor)
     path, sign = monitor.text("jsonPath", "$").strip(), monitor.text("jsonPathOperator") or "=="

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from ..foreign import Draft, Items, Mapped, NotImported, Table, domain_of, host_of, read_json, table_of
+from ..foreign import Draft, ForeignTable, Items, Mapped, NotImported, domain_of, host_of, read_json, table_of
 from .defaults import tell_rest
 from .http import EXPIRES_WITHIN, signs_in_first, take_token
 from .types import TYPES
@@ -41,7 +41,7 @@ def read_kuma(file: Path, _targets: Mapping[str, list[str]]) -> tuple[list[Draft
     return [draft for of_one in each for draft in of_one], list(top.losses)
 
 
-def _monitors(top: Table, file: Path) -> Iterator[Table]:
+def _monitors(top: ForeignTable, file: Path) -> Iterator[ForeignTable]:
     value = top.take("monitorList")
     if not isinstance(value, (Items, Mapped)):
         raise NotImported(f"{file}: monitorList: expected a list")
@@ -49,10 +49,10 @@ def _monitors(top: Table, file: Path) -> Iterator[Table]:
     for number, monitor in enumerate(monitors, 1):
         if not isinstance(monitor, Mapped):
             raise NotImported(f"{file}: monitor number {number}: expected a table")
-        yield Table(monitor)
+        yield ForeignTable(monitor)
 
 
-def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
+def _drafts(monitor: ForeignTable, number: int) -> Iterator[Draft]:
     kind = monitor.text("type")
     draft = Draft(monitor.text("name") or f"monitor {number}", source=monitor)
     if kind == "group":
@@ -80,7 +80,7 @@ def _drafts(monitor: Table, number: int) -> Iterator[Draft]:
     yield from domain
 
 
-def _take_times(draft: Draft, monitor: Table, kind: str) -> None:
+def _take_times(draft: Draft, monitor: ForeignTable, kind: str) -> None:
     options = draft.options
     interval = monitor.whole("interval", _INTERVAL) or _INTERVAL
     draft.put("interval", f"{interval}s", monitor.line_of("interval"))
@@ -110,7 +110,7 @@ def _take_times(draft: Draft, monitor: Table, kind: str) -> None:
         draft.put("tags", tags, monitor.line_of("tags"))
 
 
-def _take_telling(draft: Draft, monitor: Table) -> None:
+def _take_telling(draft: Draft, monitor: ForeignTable) -> None:
     if monitor.whole("resendInterval"):
         monitor.lose_key("resendInterval", "see [notify] reminders")
     told = monitor.take("notificationIDList")
@@ -120,7 +120,7 @@ def _take_telling(draft: Draft, monitor: Table) -> None:
         draft.leave("its proxy", monitor.line_of("proxyId"))
 
 
-def _domain(draft: Draft, monitor: Table) -> Draft:
+def _domain(draft: Draft, monitor: ForeignTable) -> Draft:
     host, line = host_of(str(draft.url)) or monitor.text("hostname"), monitor.line_of("domainExpiryNotification")
     own = Draft(f"{draft.name} (domain)", f"domain://{domain_of(host)}")
     own.options["expires_within"] = EXPIRES_WITHIN
@@ -133,7 +133,7 @@ def _domain(draft: Draft, monitor: Table) -> Draft:
     return own
 
 
-def _gather(found: list[tuple[Table, Draft]]) -> None:
+def _gather(found: list[tuple[ForeignTable, Draft]]) -> None:
     """A monitor belongs to its group and the groups around it. A group is down if one member is."""
     groups = {monitor.text("id"): (monitor, draft) for monitor, draft in found if draft.kind == "group"}
     for monitor, draft in found:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..foreign import Draft, Hidden, Items, Mapped, Table, bracketed, take_url
+from ..foreign import Draft, ForeignTable, Hidden, Items, Mapped, bracketed, take_url
 from .http import take_http, take_json, take_keyword
 
 _DNS: Final = 53
@@ -15,19 +15,19 @@ _TRIVIAL: Final = re.compile(r"\s*(?:SELECT\s+1\s*;?\s*)?", re.IGNORECASE)
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 
 
-def _take_port(draft: Draft, monitor: Table) -> None:
+def _take_port(draft: Draft, monitor: ForeignTable) -> None:
     draft.url = f"tcp://{_host(monitor)}:{monitor.text('port')}"
     draft.lines["url"] = monitor.line_of("hostname")
 
 
-def _take_ping(draft: Draft, monitor: Table) -> None:
+def _take_ping(draft: Draft, monitor: ForeignTable) -> None:
     draft.url = f"icmp://{_host(monitor)}"
     draft.lines["url"] = monitor.line_of("hostname")
     if (count := monitor.whole("ping_count", 1)) > 1:
         draft.put("packets", count, monitor.line_of("ping_count"))
 
 
-def _take_dns(draft: Draft, monitor: Table) -> None:
+def _take_dns(draft: Draft, monitor: ForeignTable) -> None:
     server, *others = [each.strip() for each in (monitor.text("dns_resolve_server") or "1.1.1.1").split(",")]
     for each in others:
         draft.leave(f"the resolver {each}: a check asks one", monitor.line_of("dns_resolve_server"))
@@ -39,7 +39,7 @@ def _take_dns(draft: Draft, monitor: Table) -> None:
     _take_conditions(draft, monitor)
 
 
-def _take_conditions(draft: Draft, monitor: Table) -> None:
+def _take_conditions(draft: Draft, monitor: ForeignTable) -> None:
     value = monitor.take("conditions")
     items = value.values if isinstance(value, Items) else []
     wanted: list[str] = []
@@ -60,14 +60,14 @@ def _take_conditions(draft: Draft, monitor: Table) -> None:
         draft.options |= {"answers": wanted, "match": "any"}
 
 
-def _take_push(draft: Draft, monitor: Table) -> None:
+def _take_push(draft: Draft, monitor: ForeignTable) -> None:
     draft.url = f"push://{_NO_WORD.sub('-', draft.name.lower()).strip('-') or 'target'}"
     monitor.take("pushToken")
     draft.options |= {"token": Hidden("token", "its pushToken"), "grace": "1s"}
     draft.leave("signals come in at /push/TOKEN of [push], not at /api/push/TOKEN", monitor.line)
 
 
-def _take_postgres(draft: Draft, monitor: Table) -> None:
+def _take_postgres(draft: Draft, monitor: ForeignTable) -> None:
     line = monitor.line_of("databaseConnectionString")
     given = monitor.text("databaseConnectionString")
     url = f"postgresql://{given.partition('://')[2]}"
@@ -87,7 +87,7 @@ def _take_postgres(draft: Draft, monitor: Table) -> None:
         )
 
 
-def _take_ntp(draft: Draft, monitor: Table) -> None:
+def _take_ntp(draft: Draft, monitor: ForeignTable) -> None:
     port = monitor.whole("port", _NTP) or _NTP
     draft.url = f"ntp://{_host(monitor)}{'' if port == _NTP else f':{port}'}"
     if stratum := monitor.whole("ntpStratumThreshold"):
@@ -97,11 +97,11 @@ def _take_ntp(draft: Draft, monitor: Table) -> None:
             draft.put(ours, f"{milliseconds}ms", monitor.line_of(key))
 
 
-def _host(monitor: Table) -> str:
+def _host(monitor: ForeignTable) -> str:
     return bracketed(monitor.text("hostname"))
 
 
-TYPES: Final[Mapping[str, Callable[[Draft, Table], None]]] = {
+TYPES: Final[Mapping[str, Callable[[Draft, ForeignTable], None]]] = {
     "http": take_http,
     "keyword": take_keyword,
     "json-query": take_json,

@@ -5,7 +5,7 @@ Lives on the event loop; blocking calls have threads.
 
 from __future__ import annotations
 
-from .channel import Channel, ChannelKind, Means, Surroundings, Undelivered
+from .channel import Channel, ChannelDeps, ChannelKind, Surroundings, Undelivered
 from .kinds import CHANNELS
 from .message import Message, MessageKind, message_of, short_id
 from .notification import Notification
@@ -13,8 +13,8 @@ from .notification import Notification
 __all__ = [
     "CHANNELS",
     "Channel",
+    "ChannelDeps",
     "ChannelKind",
-    "Means",
     "Message",
     "MessageKind",
     "Notification",

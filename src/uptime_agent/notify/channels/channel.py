@@ -26,7 +26,7 @@ class Undelivered(Exception):
 
 
 @frozen
-class Means:
+class ChannelDeps:
     """The means of all channels."""
 
     resolver: Resolver
@@ -46,7 +46,7 @@ class Channel(Protocol):
     def secrets(self) -> frozenset[str]:
         """Texts never shown, logged or stored."""
 
-    async def send(self, notification: Notification, means: Means) -> str | None:
+    async def send(self, notification: Notification, means: ChannelDeps) -> str | None:
         """Deliver the notification, then return a remark or None. Raises Undelivered, or any error.
 
         Leaves nothing running, also when cancelled.

@@ -22,7 +22,7 @@ from attrs import field, frozen
 
 from ...text import printable
 from ...toml import Option, Reader, Secret, Unfit, secret, text
-from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .channel import ChannelDeps, ChannelKind, Surroundings, Undelivered
 from .notification import Notification
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -63,7 +63,7 @@ class Command:
         """Variables given by reference."""
         return frozenset(each for each in self.environment.values() if isinstance(each, Secret))
 
-    async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
+    async def send(self, notification: Notification, means: ChannelDeps) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
         """Run the program."""
         content = json.dumps(notification.body()).encode()
         try:

@@ -20,7 +20,7 @@ from attrs import field, frozen
 from ...checks import certificates, judge
 from ...text import host_name, our_version, printable
 from ...toml import Option, Reader, Secret, Unfit, boolean, one_of, secret, text, whole
-from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .channel import ChannelDeps, ChannelKind, Surroundings, Undelivered
 from .notification import Notification
 from .threads import in_thread
 
@@ -84,7 +84,7 @@ class Email:
         given = {each for each in (self.username, self.password) if isinstance(each, Secret)}
         return frozenset(given | ({self.password} if self.password else set()))
 
-    async def send(self, notification: Notification, means: Means) -> str | None:
+    async def send(self, notification: Notification, means: ChannelDeps) -> str | None:
         """Send the message. One accepted recipient is enough; the remark names the others."""
         message = self.written(notification, means.clock.wall())
         session = _Session(self, message)
@@ -150,13 +150,13 @@ class _Session:
         """`give_up` works before the server's first word."""
         import smtplib
 
-        from .smtp import Encrypted, Plain
+        from .smtp import Encrypted, PlainSmtp
 
         email, name = self._email, socket.gethostname()
         if email.encryption is Encryption.TLS:
             server: smtplib.SMTP = Encrypted("", 0, name, timeout=OPERATION, context=self._context())
         else:
-            server = Plain("", 0, name, timeout=OPERATION)
+            server = PlainSmtp("", 0, name, timeout=OPERATION)
         vars(server)["_host"] = (
             email.host
         )  # whose certificate it is; there is no other way to say it before it connects

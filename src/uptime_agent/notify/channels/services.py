@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from ...text import secrets_in
 from ...toml import Option, Reader, Unfit, secret
-from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .channel import ChannelDeps, ChannelKind, Surroundings, Undelivered
 from .notification import Notification
 from .threads import in_thread
 
@@ -44,7 +44,7 @@ class Apprise:
         rest = self.url.partition("://")[2]
         return secrets_in(self.url) | {self.url, rest} | _tokens(rest, _shown_by_apprise(self.url))
 
-    async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
+    async def send(self, notification: Notification, means: ChannelDeps) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
         """Have Apprise deliver it."""
         if not await in_thread((notification.channel, self), lambda: _notified(self.url, notification)):
             raise Undelivered(f"{self.place} did not take it; what Apprise says of that is in the log (-v)")

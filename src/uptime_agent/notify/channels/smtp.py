@@ -16,7 +16,7 @@ class ReplyTooLong(smtplib.SMTPServerDisconnected):
     """The reply is too long; the connection is closed."""
 
 
-class _Lines:
+class _ReplyLines:
     """A server's lines. `left`: bytes that a reply may still have."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -35,13 +35,13 @@ class _Lines:
         self._stream.close()
 
 
-class Plain(smtplib.SMTP):
+class PlainSmtp(smtplib.SMTP):
     """A connection without TLS, or with STARTTLS."""
 
     def getreply(self) -> tuple[int, bytes]:
         """Read a reply. Raises ReplyTooLong."""
         if self.file is None and self.sock is not None:
-            self.file = _Lines(self.sock.makefile("rb"))
+            self.file = _ReplyLines(self.sock.makefile("rb"))
         lines = self.file
         if lines is not None:
             lines.left = LONGEST_REPLY
@@ -53,5 +53,5 @@ class Plain(smtplib.SMTP):
             raise
 
 
-class Encrypted(Plain, smtplib.SMTP_SSL):
+class Encrypted(PlainSmtp, smtplib.SMTP_SSL):
     """A connection with TLS from the start."""

@@ -29,7 +29,7 @@ async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: C
     """
     if whose in _busy:
         raise Undelivered("the message before it still hangs in its thread")
-    made = _Call(whose, call)
+    made = _ThreadCall(whose, call)
     _busy.add(whose)
     thread = threading.Thread(target=made.run, args=(current_token(),), name="channel", daemon=True)
     try:
@@ -45,7 +45,7 @@ async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: C
     return made.answer()
 
 
-class _Call(Generic[T]):
+class _ThreadCall(Generic[T]):
     def __init__(self, whose: tuple[str, object], call: Callable[[], T]) -> None:
         self.done = anyio.Event()
         self._whose = whose

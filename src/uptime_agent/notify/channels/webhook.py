@@ -13,7 +13,7 @@ from attrs import field, frozen
 from ...checks import Attempt, Budget, Exchange, Stopwatch, Unresolved, certificates, dialled, judge
 from ...text import Url, basic_credentials, our_version, parse_url, printable, secrets_of
 from ...toml import Option, Reader, Secret, Unfit, boolean, secret
-from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .channel import ChannelDeps, ChannelKind, Surroundings, Undelivered
 from .notification import Notification
 from .template import Template, template
 
@@ -71,7 +71,7 @@ class Webhook:
         path = {self.at.url.target} - {"", "/"} if self.at.is_secret else set()
         return secrets_of(self.at.url, self.headers) | given | path
 
-    async def send(self, notification: Notification, means: Means) -> str | None:
+    async def send(self, notification: Notification, means: ChannelDeps) -> str | None:
         """Post the notification. Statuses 200 to 299 mean delivered."""
         try:
             addresses = (await means.resolver.addresses(self.at.url.host))[:MOST_ADDRESSES]

@@ -25,7 +25,7 @@ NEEDS_MONITOR: Final = "a role in pg_monitor: else the sessions of others show n
 
 
 @frozen
-class Field:
+class ProbeColumn:
     """A column, with SQL by version."""
 
     column: Column
@@ -37,7 +37,7 @@ class Field:
         return f"({sql or 'NULL'})::{self.column.type.value} AS {self.column.name}"
 
 
-Fields = tuple[Field, ...]
+Fields = tuple[ProbeColumn, ...]
 
 
 def texts(names: str, reading: Reading = "{}", since: int = 0, **options: Any) -> Fields:
@@ -93,7 +93,7 @@ def shares(names: str, reading: Reading = "{}", since: int = 0, **options: Any) 
 def _fields(kind: Type, names: str, reading: Reading, since: int, options: Mapping[str, Any]) -> Fields:
     readings = {since: reading} if isinstance(reading, str) else reading
     return tuple(
-        Field(
+        ProbeColumn(
             Column(name, kind, **options),
             {0: None} | {start: sql and sql.replace("{}", name) for start, sql in readings.items()},
         )

@@ -10,7 +10,7 @@ from typing import Final
 from ..contract import Probe, Scope
 from .shape import counters, flags, keys, moments, numbers, probe, shares, texts, timers
 
-MOST: Final = 300
+MAX_TABLES: Final = 300
 BLOCK: Final = "current_setting('block_size')::bigint"
 _ROOT: Final = "CASE WHEN c.relispartition THEN coalesce(pg_partition_root(c.oid), c.oid) ELSE c.oid END"
 _SUMS: Final = (
@@ -135,7 +135,7 @@ _SIZES: Final = f"""(
     LEFT JOIN pg_class AS t ON t.oid = c.reltoastrelid
     WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't'
       AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%'
-    ORDER BY c.relpages DESC LIMIT {MOST}
+    ORDER BY c.relpages DESC LIMIT {MAX_TABLES}
 ) AS c LEFT JOIN LATERAL (
     SELECT sum((1 - null_frac) * avg_width) + 28 AS width FROM pg_stats AS p
     WHERE p.schemaname = c.schemaname AND p.tablename = c.relname AND NOT p.inherited
@@ -155,7 +155,7 @@ RELATION_SIZES: Final = probe(
         note="estimated from the widths of columns; nothing where the role may not read the table",
     ),
     order="size DESC",
-    left_out=f"greatest(tables - {MOST}, 0)",
+    left_out=f"greatest(tables - {MAX_TABLES}, 0)",
     scope=Scope.DATABASE,
     every=900,
     is_cheap=False,

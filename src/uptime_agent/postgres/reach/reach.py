@@ -16,12 +16,12 @@ from attrs import define, evolve, field
 
 from timerqueue import Clock
 
-from ...libpq import Answer, Connection, NoDriver, Query, ServerError, ServerFull, Unreachable
+from ...libpq import Connection, NoDriver, Query, QueryAnswer, ServerError, ServerFull, Unreachable
 from ..contract import Failure, OutcomeKind, Probe, Role, Rows, Variant, pick
 from .breaker import Breaker
 from .connections import Connections, NoRoom, Spawn
 from .reading import WrongShape, class_of, rows_of, text_of
-from .request import Request, Result, failed, skipped
+from .request import ProbeRequest, Result, failed, skipped
 
 logger = getLogger(__name__)
 
@@ -43,7 +43,7 @@ class _Link:
     is_broken: bool = field(default=False)
 
 
-class Reach:
+class ServerReach:
     """One server, left alone while silent."""
 
     def __init__(self, connections: Connections, breaker: Breaker, spawn: Spawn, clock: Clock) -> None:
@@ -53,8 +53,8 @@ class Reach:
         self.is_standby: bool | None = None
         self._spawn = spawn
         self._clock = clock
-        self._lines: dict[Line, list[Request]] = {}
-        self._under_way: dict[anyio.CancelScope, list[Request]] = {}
+        self._lines: dict[Line, list[ProbeRequest]] = {}
+        self._under_way: dict[anyio.CancelScope, list[ProbeRequest]] = {}
         self._is_closed = False
 
     @property
@@ -71,7 +71,7 @@ class Reach:
             self.give_up(wanted)
         self.connections.close()
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: ProbeRequest) -> None:
         """Have a request answered. It ends in any case."""
         line = (request.database, request.probe.call is not None, request.probe.is_cheap)
         if self._is_closed:
@@ -87,7 +87,7 @@ class Reach:
         self._lines[line] = [request]
         self._spawn(self._drive, line)
 
-    def give_up(self, requests: Sequence[Request]) -> None:
+    def give_up(self, requests: Sequence[ProbeRequest]) -> None:
         """End unwanted requests. A pipeline of these is cancelled on the server."""
         self._end([request for request in requests if request.is_open], skipped(CUT_OFF))
         for scope, wanted in list(self._under_way.items()):
@@ -107,7 +107,7 @@ class Reach:
             self.breaker.withdrew(line)
             _end_all(waiting, skipped(CUT_OFF))
 
-    async def _round(self, line: Line, waiting: list[Request]) -> None:
+    async def _round(self, line: Line, waiting: list[ProbeRequest]) -> None:
         database, needs_fresh, _ = line
         open_ones = [request for request in waiting if request.is_open]
         patience = min(request.wait_until for request in open_ones) - self._clock.monotonic()
@@ -134,7 +134,7 @@ class Reach:
             else:
                 self.connections.discard(connection)
 
-    def _unreachable(self, waiting: list[Request], error: Exception) -> None:
+    def _unreachable(self, waiting: list[ProbeRequest], error: Exception) -> None:
         self.breaker.failed(str(error), self._clock.monotonic())
         open_ones = [request for request in waiting if request.is_open]
         waiting.clear()
@@ -142,7 +142,7 @@ class Reach:
         if isinstance(error, ServerFull):
             self.connections.sweep()
 
-    async def _answer(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
+    async def _answer(self, link: _Link, requests: list[ProbeRequest], again: list[ProbeRequest]) -> None:
         """Answer requests. If an idle connection had died, they go in `again`."""
         try:
             await self._answer_all(link, requests, again)
@@ -161,10 +161,10 @@ class Reach:
                 self.breaker.failed(error, self._clock.monotonic())
             self._end(unanswered, failed(Failure.TIMEOUT if is_silent else Failure.CONNECT, error))
 
-    async def _answer_all(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
+    async def _answer_all(self, link: _Link, requests: list[ProbeRequest], again: list[ProbeRequest]) -> None:
         """`again` gets requests after a cancelled pipeline, whose late answers would be taken for theirs."""
         extensions = await self._extensions(link, requests)
-        fitting: list[tuple[Request, Variant]] = []
+        fitting: list[tuple[ProbeRequest, Variant]] = []
         for request in requests:
             found = self._fitting(request.probe, extensions)
             if isinstance(found, Result):
@@ -197,7 +197,7 @@ class Reach:
             return skipped(f"version: nothing to ask a server {version // 10_000}")
         return variant
 
-    async def _extensions(self, link: _Link, requests: list[Request]) -> dict[str, tuple[str, str]]:
+    async def _extensions(self, link: _Link, requests: list[ProbeRequest]) -> dict[str, tuple[str, str]]:
         if not any(request.probe.extension for request in requests):
             return {}
         try:
@@ -208,7 +208,7 @@ class Reach:
         texts = [[text_of(value or b"") for value in row] for row in answer.rows]
         return {name: (version, schema) for name, version, schema in texts}
 
-    async def _pipeline(self, link: _Link, together: Sequence[tuple[Request, Variant]]) -> None:
+    async def _pipeline(self, link: _Link, together: Sequence[tuple[ProbeRequest, Variant]]) -> None:
         wanted = [(request, variant) for request, variant in together if request.is_open]
         if not wanted:
             return
@@ -220,7 +220,9 @@ class Reach:
             finally:
                 del self._under_way[scope]
 
-    async def _answered(self, link: _Link, wanted: Sequence[tuple[Request, Variant]], queries: list[Query]) -> None:
+    async def _answered(
+        self, link: _Link, wanted: Sequence[tuple[ProbeRequest, Variant]], queries: list[Query]
+    ) -> None:
         async with aclosing(link.connection.run(queries)) as answers:  # type: ignore[type-var]
             for request, variant in wanted:
                 request.begin(self._clock.monotonic())  # those before it in the pipeline were its wait, not its work
@@ -232,7 +234,7 @@ class Reach:
             async for _ in answers:
                 pass
 
-    async def _call(self, link: _Link, request: Request) -> None:
+    async def _call(self, link: _Link, request: ProbeRequest) -> None:
         began = self._clock.monotonic()
         request.begin(began)
         assert request.probe.call is not None
@@ -247,7 +249,7 @@ class Reach:
         self.breaker.succeeded()
         self._end([request], Result(kind=OutcomeKind.STORED, rows=rows, cost=self._clock.monotonic() - began))
 
-    def _end(self, requests: Sequence[Request], result: Result) -> None:
+    def _end(self, requests: Sequence[ProbeRequest], result: Result) -> None:
         now = self._clock.monotonic()
         for request in requests:
             begun = now if request.begun is None else request.begun
@@ -274,7 +276,7 @@ class _Caller:
         return tuple(tuple(None if value is None else text_of(value) for value in row) for row in answer.rows)
 
 
-def _result(probe: Probe, answer: Answer) -> Result:
+def _result(probe: Probe, answer: QueryAnswer) -> Result:
     if answer.error is not None:
         error = answer.error
         why = f"{error} ({error.sqlstate})"
@@ -288,7 +290,7 @@ def _result(probe: Probe, answer: Answer) -> Result:
     return Result(kind=kind, reason=reason, rows=rows, left_out=left_out, cost=answer.seconds)
 
 
-def _end_all(waiting: list[Request], result: Result) -> None:
+def _end_all(waiting: list[ProbeRequest], result: Result) -> None:
     for request in waiting:
         with suppress(Exception):
             request.end(result)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
-from ...libpq import Answer
+from ...libpq import QueryAnswer
 from ..contract import Failure, Probe, Row, Rows, Type, Value
 
 LEFT_OUT: Final = "left_out"
@@ -40,7 +40,7 @@ def class_of(sqlstate: str) -> Failure:
     return _CLASSES.get(sqlstate, Failure.QUERY)
 
 
-def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
+def rows_of(probe: Probe, answer: QueryAnswer) -> tuple[Rows, int]:
     """Return the kept rows, and how many were left out. Raises WrongShape."""
     counts_rest = answer.names[-1:] == (LEFT_OUT,)
     width = len(answer.names) - counts_rest

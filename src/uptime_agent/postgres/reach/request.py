@@ -38,7 +38,7 @@ def skipped(reason: str) -> Result:
 
 
 @define(eq=False)
-class Request:
+class ProbeRequest:
     """A probe on a database; None: the server's own.
 
     `asked`, `wait_until`: monotonic seconds. `on_end` is called once.
@@ -48,7 +48,7 @@ class Request:
     database: str | None
     asked: float
     wait_until: float
-    on_end: Callable[[Request], None]
+    on_end: Callable[[ProbeRequest], None]
     result: Result | None = None
     begun: float | None = None
     tries: int = 0

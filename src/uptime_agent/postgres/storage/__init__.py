@@ -5,10 +5,10 @@ Stores are called on one thread at a time.
 
 from __future__ import annotations
 
-from .batch import Batch
+from .batch import SampleBatch
 from .errors import StoreUnusable, Unstorable
 from .memory import MemoryMetrics
-from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
+from .news import Replayed, SampleRefused, SamplesLost, StorageNews, StoreBack, StoreLost
 from .places import postgres_metrics
 from .rates import rates
 from .reading import MetricReader, ReadableStore, Stock, StoredSample
@@ -19,17 +19,17 @@ from .values import fingerprint
 from .writer import Drained, MetricWriter
 
 __all__ = [
-    "Batch",
     "Counts",
     "Drained",
-    "Lost",
     "MemoryMetrics",
     "MetricReader",
     "MetricWriter",
     "ReadableStore",
-    "Refused",
     "Replayed",
     "Retention",
+    "SampleBatch",
+    "SampleRefused",
+    "SamplesLost",
     "Spool",
     "SpoolFailed",
     "SqliteMetrics",

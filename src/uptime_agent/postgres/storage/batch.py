@@ -18,7 +18,7 @@ Key = tuple[str, str, str | None, int]
 
 
 @frozen
-class Batch:
+class SampleBatch:
     """The content of one transaction."""
 
     samples: tuple[Sample, ...] = ()
@@ -34,25 +34,27 @@ class Batch:
         """Rows, samples and outcomes, for queues."""
         return self.rows + len(self.samples) + len(self.outcomes)
 
-    def without(self, samples: Sequence[Sample], why: str) -> Batch:
+    def without(self, samples: Sequence[Sample], why: str) -> SampleBatch:
         """Drop samples; their records say why."""
         kept = tuple(each for each in self.samples if not any(each is sample for sample in samples))
         gone = {key_of(each) for each in samples} - {key_of(each) for each in kept}
         told = tuple(_unstored(each, why) if _key_of(each) in gone else each for each in self.outcomes)
-        return Batch(kept, told)
+        return SampleBatch(kept, told)
 
-    def halves(self) -> Iterator[Batch]:
+    def halves(self) -> Iterator[SampleBatch]:
         """Yield earlier and later samples with their records; other records go first."""
         middle = len(self.samples) // 2
         late = {key_of(sample) for sample in self.samples[middle:]}
         later = tuple(each for each in self.outcomes if _key_of(each) in late)
-        yield Batch(self.samples[:middle], tuple(each for each in self.outcomes if _key_of(each) not in late))
-        yield Batch(self.samples[middle:], later)
+        yield SampleBatch(self.samples[:middle], tuple(each for each in self.outcomes if _key_of(each) not in late))
+        yield SampleBatch(self.samples[middle:], later)
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def joined(batches: Sequence[SampleBatch]) -> SampleBatch:
     """Join batches in their order."""
-    return Batch(tuple(chain(*(each.samples for each in batches))), tuple(chain(*(each.outcomes for each in batches))))
+    return SampleBatch(
+        tuple(chain(*(each.samples for each in batches))), tuple(chain(*(each.outcomes for each in batches)))
+    )
 
 
 def key_of(sample: Sample) -> Key:

@@ -38,7 +38,7 @@ class Replayed:
 
 
 @frozen
-class Lost:
+class SamplesLost:
     """Measurements are gone."""
 
     counts: Counts
@@ -49,7 +49,7 @@ class Lost:
 
 
 @frozen
-class Refused:
+class SampleRefused:
     """No store can hold a sample."""
 
     target: str
@@ -60,4 +60,4 @@ class Refused:
         return f"a sample of probe {self.probe} on {self.target} cannot be stored: {self.error}"
 
 
-StorageNews = StoreLost | StoreBack | Replayed | Lost | Refused
+StorageNews = StoreLost | StoreBack | Replayed | SamplesLost | SampleRefused

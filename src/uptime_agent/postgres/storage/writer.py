@@ -16,9 +16,9 @@ from typing import Final
 from attrs import evolve, frozen
 
 from ..contract import MetricStore, ProbeOutcome, Sample, StoreUnavailable
-from .batch import Batch
+from .batch import SampleBatch
 from .errors import Unstorable
-from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
+from .news import Replayed, SampleRefused, SamplesLost, StorageNews, StoreBack, StoreLost
 from .spool import Counts, Spool, SpoolFailed
 from .values import normal_columns
 
@@ -63,7 +63,7 @@ class MetricWriter:
         self._tell = tell
         self._most_waiting = most_waiting
         self._lock = Lock()
-        self._queue: deque[tuple[float, Batch]] = deque()
+        self._queue: deque[tuple[float, SampleBatch]] = deque()
         self._weight = 0
         self._turned_away = Counts()
         self._is_open = False
@@ -101,7 +101,7 @@ class MetricWriter:
 
         False: the samples are lost, as their records say.
         """
-        batch = Batch(tuple(samples), tuple(outcomes))
+        batch = SampleBatch(tuple(samples), tuple(outcomes))
         with self._lock:
             has_room = not self._weight or self._weight + batch.weight <= self._most_waiting
             if not has_room:
@@ -145,11 +145,11 @@ class MetricWriter:
             try:
                 self._spool.open()
             except SpoolFailed as error:
-                self._tell(Lost(Counts(), f"there is no spool: {error}"))
+                self._tell(SamplesLost(Counts(), f"there is no spool: {error}"))
                 self._spool = None
             else:
                 if self._spool.damaged:
-                    self._tell(Lost(Counts(), f"{self._spool.damaged} segments of the spool are damaged"))
+                    self._tell(SamplesLost(Counts(), f"{self._spool.damaged} segments of the spool are damaged"))
         self._may_try(now)
 
     @property
@@ -187,7 +187,7 @@ class MetricWriter:
             self._is_down = False
             self._tell(StoreBack(self._spool.waiting if self._spool else Counts()))
 
-    def _take(self, now: float) -> Batch | None:
+    def _take(self, now: float) -> SampleBatch | None:
         samples: list[Sample] = []
         outcomes: list[ProbeOutcome] = []
         weight = 0
@@ -198,9 +198,9 @@ class MetricWriter:
                 samples += batch.samples
                 outcomes += [evolve(each, stored=each.stored + max(0.0, now - put_at)) for each in batch.outcomes]
             self._weight -= weight
-        return Batch(tuple(samples), tuple(outcomes)) if weight else None
+        return SampleBatch(tuple(samples), tuple(outcomes)) if weight else None
 
-    def _write(self, batch: Batch, now: float) -> bool:
+    def _write(self, batch: SampleBatch, now: float) -> bool:
         """False: the store is away."""
         try:
             self._store_all(batch)
@@ -210,7 +210,7 @@ class MetricWriter:
         self._worked()
         return True
 
-    def _store_all(self, batch: Batch) -> None:
+    def _store_all(self, batch: SampleBatch) -> None:
         try:
             self._store.write(batch.samples, batch.outcomes)
         except StoreUnavailable:
@@ -222,7 +222,7 @@ class MetricWriter:
         else:
             self._stored += _counts(batch)
 
-    def _store_parts(self, batch: Batch, error: str) -> None:
+    def _store_parts(self, batch: SampleBatch, error: str) -> None:
         if len(batch.samples) > 1:
             for half in batch.halves():
                 self._store_all(half)
@@ -231,13 +231,13 @@ class MetricWriter:
         else:
             self._drop(_counts(batch), error)
 
-    def _refused(self, batch: Batch, samples: Sequence[Sample], error: str) -> Batch:
+    def _refused(self, batch: SampleBatch, samples: Sequence[Sample], error: str) -> SampleBatch:
         for sample in samples:
             self._dropped += Counts(1, len(sample.rows))
-            self._tell(Refused(sample.target, sample.probe.name, error))
+            self._tell(SampleRefused(sample.target, sample.probe.name, error))
         return batch.without(samples, f"not stored: {error}")
 
-    def _keep(self, batch: Batch, now: float) -> None:
+    def _keep(self, batch: SampleBatch, now: float) -> None:
         if self._spool is not None and self._append(batch):
             return
         with self._lock:
@@ -252,7 +252,7 @@ class MetricWriter:
             if not self._append(batch):
                 self._drop(_counts(batch), "neither store nor spool take it")
 
-    def _append(self, batch: Batch) -> bool:
+    def _append(self, batch: SampleBatch) -> bool:
         assert self._spool is not None
         lost = self._spool.lost
         try:
@@ -267,7 +267,7 @@ class MetricWriter:
             self._spooled += _counts(batch)
         return True
 
-    def _storable(self, batch: Batch) -> Batch:
+    def _storable(self, batch: SampleBatch) -> SampleBatch:
         for sample in batch.samples:
             try:
                 normal_columns(sample)
@@ -297,7 +297,7 @@ class MetricWriter:
 
     def _drop(self, counts: Counts, why: str) -> None:
         self._dropped += counts
-        self._tell(Lost(counts, why))
+        self._tell(SamplesLost(counts, why))
 
     def _tell_losses(self) -> None:
         with self._lock:
@@ -309,5 +309,5 @@ class MetricWriter:
             self._known_lost = self._spool.lost
 
 
-def _counts(batch: Batch) -> Counts:
+def _counts(batch: SampleBatch) -> Counts:
     return Counts(len(batch.samples), batch.rows, len(batch.outcomes))

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from scheduler._fleet.lease import Lease, LeaseGuard
-from scheduler._fleet.lease.lease import EVERY
+from scheduler._fleet.lease.lease import RENEWAL_S
 from scheduler.stores import LEASE, Peer, StoreBusy, StoreLocked, StoreUnavailable, View
 from timerqueue.testing import ManualClock
 
@@ -119,7 +119,7 @@ def test_who_hears_a_death_renews_its_own_lease_first_if_that_is_due_soon(fleet,
     fleet.turn()
     fleet.clock.advance(LEASE)
     fleet.turn()
-    fleet.clock.advance(share * EVERY)
+    fleet.clock.advance(share * RENEWAL_S)
     fleet.calls.clear()
     assert fleet.turn(heard=[NEIGHBOUR]) == [NEIGHBOUR]
     assert fleet.calls == calls

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler._fleet.lease import LeaseGuard, Ways
+from scheduler._fleet.lease import LeaseGuard, StoreWays
 from scheduler.stores import StoreUnavailable, StoreUnreachable
 from timerqueue.testing import ManualClock
 
@@ -24,7 +24,7 @@ def lease_guard(clock):
 
 @pytest.fixture
 def ways(lease_guard):
-    return Ways(lease_guard)
+    return StoreWays(lease_guard)
 
 
 async def test_a_way_is_closed_from_the_first_call_that_found_no_connection(ways, clock):

@@ -209,7 +209,7 @@ def answers(queue):
 @pytest.mark.parametrize("log", [True, False])
 async def test_a_server_that_is_killed_within_a_put_has_all_again_after_one_audit(fleet, broker, monkeypatch, log):
     """Of some nobody knows whether they arrived. Each job has an execution afterwards, and its row says where."""
-    exchange, exchanges = connection.Connection.exchange, []
+    exchange, exchanges = connection.BeanstalkConnection.exchange, []
 
     def killing(self, commands):
         if len(commands) > 1:
@@ -220,7 +220,7 @@ async def test_a_server_that_is_killed_within_a_put_has_all_again_after_one_audi
 
     async with fleet.agent("a") as a:
         await until(lambda: a._memory.membership.dispatch.queue.census(Kind.RUN).total == 0)
-        monkeypatch.setattr(connection.Connection, "exchange", killing)
+        monkeypatch.setattr(connection.BeanstalkConnection, "exchange", killing)
         for number in range(250):
             a.add("work", "@every 1d", id=f"job-{number}", start=datetime.now(UTC) + timedelta(hours=1))
         await a.flush()

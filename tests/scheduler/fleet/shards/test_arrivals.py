@@ -171,7 +171,7 @@ async def test_a_rest_that_could_not_be_read_is_read_again(fleet):
 
 async def test_whatever_is_due_comes_between_the_jobs_of_a_rest(fleet, monkeypatch):
     """A hundred were taken up without a pause, and then one turn was left to all the others."""
-    monkeypatch.setattr(long_work, "LONGEST", 0.0)
+    monkeypatch.setattr(long_work, "PIECE_S", 0.0)
     order, store = [], SlowStore(fleet.store("two"))
     async with fleet.agent("two", store) as two:
         async with fleet.agent("one"):

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from psycopg import sql
 
 from scheduler import Scheduler
-from scheduler._journal.sanitize import MOST
+from scheduler._journal.sanitize import MAX_NUMBER
 from scheduler.stores import RUNNING, Changes, StoredJob, StoredPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
@@ -27,7 +27,8 @@ KINDS = {"job": StoredJob, "job_state": StoredState, "tick": StoredTick, "pause"
 SCHEMAS = count(1)
 LEAST, LAST = -(2**63), 2**63 - 1
 NUMBERS = [
-    0, 1, -1, 2, 1_000, LAST, LEAST, LAST - 1, MOST, MOST + 1, 2**31, 2**53, NOW, NOW * 1_000, NOW // 1_000_000,
+    0, 1, -1, 2, 1_000, LAST, LEAST, LAST - 1, MAX_NUMBER, MAX_NUMBER + 1, 2**31, 2**53, NOW,
+    NOW * 1_000, NOW // 1_000_000,
     NOW + 3_000_000, NOW - 86_400_000_000 * 400, 253_402_300_799_999_999, 253_402_300_800_000_000,
     -62_135_596_800_000_000, -62_135_596_800_000_001,
 ]  # fmt: skip

@@ -5,7 +5,7 @@ import tracemalloc
 
 from scheduler import Scheduler
 from scheduler._jobs import Alone
-from scheduler.stores import Shares, StoredJob
+from scheduler.stores import OwnedShards, StoredJob
 from scheduler.stores.memory import MemoryStore
 
 JOBS = 5_000
@@ -38,6 +38,6 @@ def bytes_per_job(ownership):
 
 def test_a_job_elsewhere_takes_little_more_memory_than_one_here():
     """Each agent knows all jobs."""
-    here, elsewhere = bytes_per_job(Alone()), bytes_per_job(Shares())
+    here, elsewhere = bytes_per_job(Alone()), bytes_per_job(OwnedShards())
     assert elsewhere < MOST
     assert elsewhere < here * 1.1

@@ -7,9 +7,9 @@ from psycopg import connect
 
 from scheduler.stores import (
     SHARDS,
+    Assignment,
     Batch,
     Peer,
-    Rightful,
     StoredJob,
     StoredState,
     StoredTick,
@@ -159,12 +159,12 @@ def test_who_has_the_labels_has_a_right_to_their_shards():
     )
     owners = (0,) * SHARDS
     view = View(me=1, peers=(eu, both, us, off, dead), owners=owners, at_us=0, labelled=labelled)
-    rightful = Rightful(view)
+    rightful = Assignment(view)
     assert {rightful[shard] for shard in shards} == {1, 2}
     assert {rightful[shard] for shard in range(SHARDS)} == {1, 2, 3}
-    assert {Rightful(view, gone=[2])[shard] for shard in shards} == {1}
-    assert {Rightful(view, gone=[1, 2])[shard] for shard in shards} == {0}
-    assert Rightful(view)[shard_of("a", "of a row that somebody has deleted")] == 0
+    assert {Assignment(view, gone=[2])[shard] for shard in shards} == {1}
+    assert {Assignment(view, gone=[1, 2])[shard] for shard in shards} == {0}
+    assert Assignment(view)[shard_of("a", "of a row that somebody has deleted")] == 0
 
 
 @pytest.mark.parametrize("end", ["leaves", "dies"])

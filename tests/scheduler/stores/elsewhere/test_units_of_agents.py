@@ -12,7 +12,7 @@ from kit import until, wait_until
 from schedule import Every
 from scheduler import Scheduler, current_run, fleet, rate
 from scheduler.stores import LEASE, Ask, Wish
-from scheduler.stores._postgres.connection import Connection
+from scheduler.stores._postgres.connection import StoreConnection
 
 LIMIT = 3
 
@@ -150,13 +150,13 @@ def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(shared_s
     for store in stores:
         store.open(1, lambda: None)
         store.lending.declare({"http": 400}, {})
-    said, execute = [], Connection.execute
+    said, execute = [], StoreConnection.execute
 
     def noted(connection, query, *asked, **how):
         said.append(query)
         return execute(connection, query, *asked, **how)
 
-    monkeypatch.setattr(Connection, "execute", noted)
+    monkeypatch.setattr(StoreConnection, "execute", noted)
     costs = {}
     for units in (1, 200):
         for store in stores:

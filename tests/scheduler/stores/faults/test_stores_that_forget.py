@@ -92,7 +92,7 @@ async def test_rows_that_cannot_be_read_are_read_again(fleet, forget, tmp_path, 
     """From the first one on: the store may have been away in between. That others of us have the connection for that
     says nothing of the store.
     """
-    monkeypatch.setattr(rereading, "AGAIN", 0.01)
+    monkeypatch.setattr(rereading, "RETRY_S", 0.01)
     store, failures = fleet.store_of("postgres", tmp_path), []
     read = store.load
 

@@ -12,7 +12,7 @@ from proxy import Proxy
 from schedule import Every
 from scheduler import Scheduler, fleet
 from scheduler.stores import StoreBusy, StoreLocked, StoreUnavailable, StoreUnreachable, shard_of
-from scheduler.stores._postgres.connection import Connection
+from scheduler.stores._postgres.connection import StoreConnection
 from scheduler.stores.postgres import PostgresStore
 from server_outages import altered
 
@@ -22,7 +22,7 @@ MOST = 4
 @pytest.fixture
 def most(monkeypatch):
     """Note how many connections of this process are open when one more has been made, by the store's name."""
-    counts, opened, made = {}, [], Connection.connect
+    counts, opened, made = {}, [], StoreConnection.connect
 
     def counted(dsn, **options):
         connection = made(dsn, **options)
@@ -32,7 +32,7 @@ def most(monkeypatch):
             counts[name] = max(counts.get(name, 0), now)
         return connection
 
-    monkeypatch.setattr(Connection, "connect", counted)
+    monkeypatch.setattr(StoreConnection, "connect", counted)
     return counts
 
 

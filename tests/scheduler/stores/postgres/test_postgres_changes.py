@@ -19,9 +19,9 @@ from scheduler.stores import (
     StoreUnavailable,
     StoreUnusable,
 )
-from scheduler.stores._postgres.beside import Beside
+from scheduler.stores._postgres.beside import LentConnection
 from scheduler.stores._postgres.changes import Listener, listener
-from scheduler.stores._postgres.connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, connect
+from scheduler.stores._postgres.connection import ONE_SNAPSHOT, READ_COMMITTED, StoreConnection, connect
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -174,7 +174,7 @@ def heard(postgres_server, postgres_schema):
     hints = SimpleQueue()
     others = {"units": lambda: hints.put("units")}
     with (
-        closing(Beside(lambda: connect(postgres_server.dsn), "here")) as beside,
+        closing(LentConnection(lambda: connect(postgres_server.dsn), "here")) as beside,
         closing(Listener(beside, postgres_schema, lambda: hints.put("look"), others)),
         psycopg.connect(postgres_server.dsn, autocommit=True) as hand,
     ):
@@ -318,7 +318,7 @@ def test_a_page_that_could_not_be_read_is_read_again(store, hand, postgres_serve
 
 def test_a_renewal_while_changes_are_read_is_not_taken_for_a_server_that_forgets(agent, hand):
     """It has seen more by then than what is being read: all rows were read anew, in vain."""
-    store, editor, begin = agent(), hand(autocommit=True), Connection.transaction_as
+    store, editor, begin = agent(), hand(autocommit=True), StoreConnection.transaction_as
 
     @contextmanager
     def begin_and_renew(self, name, isolation=READ_COMMITTED, **options):
@@ -330,7 +330,7 @@ def test_a_renewal_while_changes_are_read_is_not_taken_for_a_server_that_forgets
             yield answers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Connection, "transaction_as", begin_and_renew)
+        patch.setattr(StoreConnection, "transaction_as", begin_and_renew)
         assert store.changes() == Changes()
     assert store.changes() == Changes()
 

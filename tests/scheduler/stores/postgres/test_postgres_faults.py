@@ -24,7 +24,7 @@ from scheduler.stores import (
     StoreUnusable,
     Unstorable,
 )
-from scheduler.stores._postgres.connection import Connection, psycopg as driver, translated
+from scheduler.stores._postgres.connection import StoreConnection, psycopg as driver, translated
 from scheduler.stores.postgres import PostgresStore
 
 pytestmark = pytest.mark.slow
@@ -148,8 +148,8 @@ def test_a_stopped_server_is_unavailable_until_it_is_back(store, postgres_server
 
 def test_a_frozen_backend_ends_the_call(store, postgres_server, monkeypatch):
     """No timeout of the server or of TCP ends this one; it works again on another connection at once."""
-    assert Connection.patience == 70, "tenths of a second: longer than the server itself takes to end a statement"
-    monkeypatch.setattr(Connection, "patience", 5)
+    assert StoreConnection.patience == 70, "tenths of a second: longer than the server itself takes to end a statement"
+    monkeypatch.setattr(StoreConnection, "patience", 5)
     with postgres_server.frozen(backend_of(store)):
         with pytest.raises(StoreUnavailable, match=r"has not answered for 0\.5 s"):
             store.commit(marks(1))
@@ -160,7 +160,7 @@ def test_a_frozen_backend_ends_the_call(store, postgres_server, monkeypatch):
 @pytest.mark.parametrize("verb", ["commit", "changes", "pauses", "running", "history"])
 def test_each_call_ends_on_a_backend_that_freezes(store, postgres_server, verb, monkeypatch):
     """Each asks its own connection, and takes another the next time."""
-    monkeypatch.setattr(Connection, "patience", 5)
+    monkeypatch.setattr(StoreConnection, "patience", 5)
     store.history()
     call = verbs(store)[verb]
     with postgres_server.frozen(backend_of(store), store.beside._connection.info.backend_pid):
@@ -184,7 +184,7 @@ def test_each_call_ends_on_a_server_to_which_nobody_can_connect(store, postgres_
 
 def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, postgres_server, admin, monkeypatch):
     """The server was frozen inside of a commit that adds jobs; it holds its agent's row until it has ended."""
-    monkeypatch.setattr(Connection, "patience", 5)
+    monkeypatch.setattr(StoreConnection, "patience", 5)
     old, new = (Batch(states={"a": StoredState("a", next_us=when)}) for when in (1, 2))
     old.jobs["b"], old.added["b"] = StoredJob("b", "task", "@every 1s"), "refuse"
     backend = backend_of(store)
@@ -199,7 +199,7 @@ def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, 
 
 def test_a_commit_that_arrives_after_later_ones_writes_nothing(store, postgres_server, admin, monkeypatch):
     """It was sent in one way, and its connection was given up. What it says is old by then."""
-    monkeypatch.setattr(Connection, "patience", 5)
+    monkeypatch.setattr(StoreConnection, "patience", 5)
     backend = backend_of(store)
     with postgres_server.frozen(backend):
         with pytest.raises(StoreUnavailable):
@@ -313,7 +313,7 @@ def swallow_answer(proxy, has_come):
 
 def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
     """Another thread reads history from a server that has frozen: what ends that is the end of the store."""
-    monkeypatch.setattr(Connection, "patience", 10_000_000)
+    monkeypatch.setattr(StoreConnection, "patience", 10_000_000)
     store.history()
     caught = []
 

@@ -334,7 +334,7 @@ def test_a_step_that_brings_the_tables_up_to_date_may_take_longer_than_other_sta
     deadline = sql.SQL("SELECT set_config('statement_timeout', '100ms', true), %s")
     slow = sql.SQL("SELECT pg_sleep(0.4)")
     monkeypatch.setattr(connection, "SETTINGS", deadline)
-    monkeypatch.setattr(connection.Connection, "patience", 3)
+    monkeypatch.setattr(connection.StoreConnection, "patience", 3)
     monkeypatch.setattr(preparing, "MIGRATIONS", (*MIGRATIONS, slow))
     monkeypatch.setattr(preparing, "VERSION", VERSION + 1)
     store.open(0, no_hint)

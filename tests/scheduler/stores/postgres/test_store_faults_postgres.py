@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 
 from kit import until
 from scheduler import StoreDown, StoreUp
-from scheduler.stores._postgres.connection import Connection
+from scheduler.stores._postgres.connection import StoreConnection
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +86,7 @@ async def test_a_server_that_stands_still_stops_no_loop(
     place, postgres_server, ticking, work, events, backends, monkeypatch
 ):
     """Nothing starts without a mark, all else goes on, and when it moves again so does all."""
-    monkeypatch.setattr(Connection, "patience", 5)
+    monkeypatch.setattr(StoreConnection, "patience", 5)
     beats = []
 
     async def beat():

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from scheduler.stores import RUNNING, Batch, Planned, Retention, StoredJob, StoredState, StoredTick
-from scheduler.stores._postgres.connection import Connection
+from scheduler.stores._postgres.connection import StoreConnection
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -22,7 +22,7 @@ def store(postgres_server, postgres_schema):
 @pytest.fixture
 def ways(monkeypatch, store):
     """A question outside of a pipeline, and a pipeline as a whole, is one. That of who listens for changes is not."""
-    ways, execute, pipeline = [], Connection.execute, Connection.pipeline
+    ways, execute, pipeline = [], StoreConnection.execute, StoreConnection.pipeline
 
     def executed(connection, query, *args, **kwargs):
         if connection is store._commits.connection and connection._pipeline is None:
@@ -34,8 +34,8 @@ def ways(monkeypatch, store):
             ways.append("pipeline")
         return pipeline(connection)
 
-    monkeypatch.setattr(Connection, "execute", executed)
-    monkeypatch.setattr(Connection, "pipeline", piped)
+    monkeypatch.setattr(StoreConnection, "execute", executed)
+    monkeypatch.setattr(StoreConnection, "pipeline", piped)
     return ways
 
 
@@ -79,7 +79,7 @@ def test_changes_of_others_are_asked_for_in_one_way_and_read_in_another(store, w
 
 def test_a_new_connection_is_tried_in_one_way(store, monkeypatch):
     """Whether the store is still ours, and whether the server is the one that we logged in to. It took four."""
-    said, execute, pipeline = [], Connection.execute, Connection.pipeline
+    said, execute, pipeline = [], StoreConnection.execute, StoreConnection.pipeline
 
     def executed(connection, query, *args, **kwargs):
         if connection._pipeline is None:
@@ -90,8 +90,8 @@ def test_a_new_connection_is_tried_in_one_way(store, monkeypatch):
         said.append(connection)
         return pipeline(connection)
 
-    monkeypatch.setattr(Connection, "execute", executed)
-    monkeypatch.setattr(Connection, "pipeline", piped)
+    monkeypatch.setattr(StoreConnection, "execute", executed)
+    monkeypatch.setattr(StoreConnection, "pipeline", piped)
     with closing(store.connect()) as connection:
         assert connection.is_direct()
     assert said.count(connection) == 1

@@ -11,7 +11,7 @@ from schedule import Every
 from scheduler import Scheduler
 from scheduler._fleet.lease import lease
 from scheduler._memory import polling
-from scheduler.stores._postgres.connection import Connection
+from scheduler.stores._postgres.connection import StoreConnection
 from scheduler.stores.postgres import PostgresStore
 
 FAST = 0.02
@@ -25,19 +25,19 @@ ASKED = 7
 def statements(monkeypatch):
     """All that is said to PostgreSQL, with the connection."""
     said = []
-    execute = Connection.execute
+    execute = StoreConnection.execute
 
     def noted(connection, query, *args, **kwargs):
         said.append((connection, query if isinstance(query, str) else query.as_string()))
         return execute(connection, query, *args, **kwargs)
 
-    monkeypatch.setattr(Connection, "execute", noted)
+    monkeypatch.setattr(StoreConnection, "execute", noted)
     return said
 
 
 @pytest.fixture
 def fast(monkeypatch):
-    monkeypatch.setattr(lease, "EVERY", FAST)
+    monkeypatch.setattr(lease, "RENEWAL_S", FAST)
     monkeypatch.setattr(polling, "TOLD", FAST)
 
 

@@ -12,8 +12,8 @@ from debian_servers import PgBouncer
 from kit import PATIENCE, until
 from scheduler.stores import (
     SHARDS,
+    Assignment,
     Batch,
-    Rightful,
     StoredJob,
     StoredState,
     StoredTick,
@@ -117,7 +117,7 @@ def test_who_is_unsettled_has_no_right_to_what_others_could_have(agent):
     labelled = shard_of("a", "region=eu")
 
     def owners():
-        rightful = Rightful(one.sharing.renew())
+        rightful = Assignment(one.sharing.renew())
         return {rightful[shard] for shard in ALL}, rightful[labelled]
 
     both, fits = owners()
@@ -125,7 +125,7 @@ def test_who_is_unsettled_has_no_right_to_what_others_could_have(agent):
     assert fits == two.epoch
     one.sharing.settle(stays=True)
     assert owners() == ({one.epoch}, two.epoch)
-    assert Rightful(one.sharing.last, gone=[one.epoch])[0] == two.epoch
+    assert Assignment(one.sharing.last, gone=[one.epoch])[0] == two.epoch
     two.sharing.settle(stays=True)
     assert owners() == (both, two.epoch)
     one.sharing.settle(stays=False)

@@ -10,7 +10,7 @@ from scheduler import Scheduler, Subtask
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.checks.contract.trouble import CheckFailed
 from uptime_agent.checks.http.http_check import SCHEMES
-from uptime_agent.checks.http.redirects import Origin, RedirectTargets, may_dial, next_url
+from uptime_agent.checks.http.redirects import OwnHost, RedirectTargets, may_dial, next_url
 from uptime_agent.checks.kinds import BY_SCHEME
 from uptime_agent.checks.net.resolve import Family
 from uptime_agent.text.url import parse_url
@@ -178,7 +178,7 @@ def test_a_location_is_read_as_browsers_read_it(location, leads_to):
 )
 def test_what_counts_is_the_address_that_is_dialled(targets, origin, host, address, allowed):
     """Not the name, whose owner decides where it leads."""
-    assert may_dial(targets, Origin("origin", origin), host, address) is allowed
+    assert may_dial(targets, OwnHost("origin", origin), host, address) is allowed
 
 
 @pytest.mark.parametrize(

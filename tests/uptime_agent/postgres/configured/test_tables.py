@@ -16,7 +16,7 @@ from uptime_agent.libpq import Server
 from uptime_agent.postgres import CATALOGUE, Choice, Layer
 from uptime_agent.tables import SCHEMA, Tables, TablesPlace, TablesUnread, make_tables, read_once
 from uptime_agent.tables.copy import read_back
-from uptime_agent.tables.rows import Row, taken_in
+from uptime_agent.tables.rows import TableRow, taken_in
 
 
 class Settings:
@@ -321,11 +321,11 @@ def test_a_row_of_a_table_that_was_altered_or_of_a_copy_that_was_edited_is_told(
     """Whatever is in it, or is not."""
     place = TablesPlace(server=Server(), folder=tmp_path)
     rows = [
-        Row("servers", "a", {}),
-        Row("servers", "b", {"dsn": 1}),
-        Row("probe_configs", "1", {"probe": "locks", "interval": "x", "timeout": None, "retention": None}),
-        Row("probe_configs", "2", {"probe": []}),
-        Row("servers", "c", [1]),
+        TableRow("servers", "a", {}),
+        TableRow("servers", "b", {"dsn": 1}),
+        TableRow("probe_configs", "1", {"probe": "locks", "interval": "x", "timeout": None, "retention": None}),
+        TableRow("probe_configs", "2", {"probe": []}),
+        TableRow("servers", "c", [1]),
     ]
     known, wrong = taken_in(rows, {}, place, ())
     assert not known

@@ -8,11 +8,11 @@ from metric_kit import SETTINGS, T0, outcome, sample, times
 from uptime_agent.postgres.contract import Failure, OutcomeKind, StoreUnavailable
 from uptime_agent.postgres.storage import (
     Counts,
-    Lost,
     MemoryMetrics,
     MetricWriter,
-    Refused,
     Replayed,
+    SampleRefused,
+    SamplesLost,
     Spool,
     StoreBack,
     StoreLost,
@@ -101,7 +101,7 @@ def test_a_full_queue_says_no_and_counts_it():
     assert not world.writer.has_room
     world.settle(0.0)
     assert world.writer.has_room
-    assert world.news == [Lost(Counts(5, 5, 0), "the queue is full")]
+    assert world.news == [SamplesLost(Counts(5, 5, 0), "the queue is full")]
     assert times(world.store) == list(range(10))
     told = {each.due - outcome().due: each.reason for each in world.store.outcomes() if each.failure is Failure.STORE}
     assert told == dict.fromkeys(range(10, 15), "dropped: the queue to the store was full")
@@ -115,7 +115,7 @@ def test_records_alone_fill_a_queue_twice_over():
         world.put(at)
     assert world.writer.waiting == 60
     world.settle(0.0)
-    assert world.news == [Lost(Counts(990, 990, 960), "the queue is full")]
+    assert world.news == [SamplesLost(Counts(990, 990, 960), "the queue is full")]
     assert len(world.store.outcomes()) == 40
 
 
@@ -193,7 +193,7 @@ def test_a_sample_that_no_store_can_hold_costs_itself_alone(tmp_path):
     world.settle(5.0)
     assert times(world.store, probe="wal") == [0, 1]
     assert times(world.store, probe="settings") == [0]
-    assert [each.probe for each in world.news if isinstance(each, Refused)] == ["wal", "wal"]
+    assert [each.probe for each in world.news if isinstance(each, SampleRefused)] == ["wal", "wal"]
     assert len(world.store.outcomes()) == 2
 
 
@@ -279,7 +279,7 @@ def test_what_neither_store_nor_spool_takes_at_the_end_is_told():
     world.put(0)
     report = world.writer.finish(iter([0.0, 0.0, 5.0, 5.0, 5.0]).__next__, 1.0)
     assert report.dropped == Counts(1, 1, 1)
-    assert isinstance(world.news[-1], Lost)
+    assert isinstance(world.news[-1], SamplesLost)
     assert "1 samples with 1 rows, 1 outcomes" in str(report)
 
 
@@ -297,7 +297,7 @@ def test_a_full_spool_is_told(tmp_path):
     kept = times(world.store)
     assert kept[-1] == 39
     assert kept == list(range(40 - len(kept), 40))
-    lost = [each for each in world.news if isinstance(each, Lost)]
+    lost = [each for each in world.news if isinstance(each, SamplesLost)]
     assert sum((each.counts for each in lost), Counts()).samples == 40 - len(kept) > 0
 
 

@@ -12,9 +12,11 @@ from hypothesis import given, strategies as st
 from metric_kit import SETTINGS, WAL, outcome, sample
 from programs import path_of
 from uptime_agent.postgres.contract import Failure, OutcomeKind
-from uptime_agent.postgres.storage import Batch, Counts, Spool, SpoolFailed, Unstorable, fingerprint
+from uptime_agent.postgres.storage import Counts, SampleBatch, Spool, SpoolFailed, Unstorable, fingerprint
 
-BATCHES = [Batch((sample(at, ("a", at)), sample(at, ("b", None), database="app")), (outcome(at),)) for at in range(20)]
+BATCHES = [
+    SampleBatch((sample(at, ("a", at)), sample(at, ("b", None), database="app")), (outcome(at),)) for at in range(20)
+]
 ONE = Counts(2, 2, 1)
 
 
@@ -54,7 +56,7 @@ def content(batch):
 
 def test_batches_come_back_in_order_and_whole(spool):
     """With what a failure said, and rows that were left out."""
-    told = Batch(
+    told = SampleBatch(
         (sample(7, ("ä\n", 1), left_out=3), sample(8, probe=SETTINGS)),
         (outcome(7, OutcomeKind.FAILED, failure=Failure.QUERY, reason="x"),),
     )
@@ -94,7 +96,7 @@ def test_a_spool_that_is_opened_again_goes_on_where_it_was(tmp_path):
 
 def test_a_snapshot_has_the_same_fingerprint_after_the_spool(spool):
     """Or a replay would store what has not changed."""
-    spool.append(Batch((sample(0, ("b", "1"), ("a", None), probe=SETTINGS),)))
+    spool.append(SampleBatch((sample(0, ("b", "1"), ("a", None), probe=SETTINGS),)))
     (found,) = spool.oldest().samples
     assert fingerprint(found) == fingerprint(sample(5, ("a", None), ("b", "1"), probe=SETTINGS))
 
@@ -118,7 +120,7 @@ def test_a_batch_larger_than_the_spool_is_lost_and_counted(tmp_path):
     spool = Spool(tmp_path, most_bytes=2_000)
     spool.open()
     spool.append(BATCHES[0])
-    spool.append(Batch((sample(0, *(("x" * 100, n) for n in range(100))),)))
+    spool.append(SampleBatch((sample(0, *(("x" * 100, n) for n in range(100))),)))
     assert spool.lost == Counts(1, 100, 0)
     assert spool.waiting == ONE
 
@@ -220,7 +222,7 @@ def test_one_process_has_the_spool(spool):
 def test_what_cannot_be_stored_is_not_spooled(spool):
     """The error comes at once."""
     with pytest.raises(Unstorable):
-        spool.append(Batch((sample(0, ("a", "many"), probe=WAL),)))
+        spool.append(SampleBatch((sample(0, ("a", "many"), probe=WAL),)))
     assert not spool.waiting
 
 

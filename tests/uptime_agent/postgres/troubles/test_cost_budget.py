@@ -11,7 +11,7 @@ import postgres_versions
 from kit import until
 from postgres_fleets import fleet_on, probe
 from uptime_agent.postgres import CATALOGUE
-from uptime_agent.postgres.budget import MOST, WINDOW, Budget
+from uptime_agent.postgres.budget import MAX_STRETCH, WINDOW, CostBudget
 from uptime_agent.postgres.contract import Column, OutcomeKind, Type
 from uptime_agent.postgres.jobs import job_id
 
@@ -48,26 +48,26 @@ def after(budget, costs, windows=1, began=0.0):
 
 def test_within_the_budget_nothing_is_stretched():
     """Half a second in a minute is less than a hundredth of a core."""
-    budget = after(Budget(0.01), {"activity": 0.5})
+    budget = after(CostBudget(0.01), {"activity": 0.5})
     assert budget.factors == {}
     assert budget.load == 0.5 / WINDOW
 
 
 def test_the_probe_that_costs_most_is_stretched_first_until_the_rest_fits():
     """One that costs little keeps its interval, and whether the server is there is always asked."""
-    budget = after(Budget(0.01), {"tables": 1.6, "locks": 0.1, "connectivity": 0.05})
+    budget = after(CostBudget(0.01), {"tables": 1.6, "locks": 0.1, "connectivity": 0.05})
     assert budget.factors == {"tables": 4}
 
 
 def test_nothing_is_stretched_more_than_sixteen_times():
     """Then the next one is, and in the end all are."""
-    budget = after(Budget(0.0001), {"tables": 60.0, "locks": 50.0, "node_role": 1.0})
-    assert budget.factors == {"tables": MOST, "locks": MOST}
+    budget = after(CostBudget(0.0001), {"tables": 60.0, "locks": 50.0, "node_role": 1.0})
+    assert budget.factors == {"tables": MAX_STRETCH, "locks": MAX_STRETCH}
 
 
 def test_a_stretched_probe_takes_part_in_each_fourth_tick_of_its_grid():
     """Its place in time stays as it is."""
-    budget = after(Budget(0.01), {"tables": 1.6, "locks": 0.1})
+    budget = after(CostBudget(0.01), {"tables": 1.6, "locks": 0.1})
     dues = [1_000_007.0 + 15 * number for number in range(12)]
     taken = [number for number, due in enumerate(dues) if budget.admits("tables", due, 15.0)]
     assert [later - recheck for recheck, later in pairwise(taken)] == [4, 4]
@@ -75,7 +75,7 @@ def test_a_stretched_probe_takes_part_in_each_fourth_tick_of_its_grid():
 
 def test_intervals_come_back_one_step_at_a_time():
     """After a window below half of the budget."""
-    budget = after(Budget(0.01), {"tables": 1.6, "locks": 0.1})
+    budget = after(CostBudget(0.01), {"tables": 1.6, "locks": 0.1})
     after(budget, {"locks": 0.1}, began=WINDOW)
     assert budget.factors == {"tables": 2}
     after(budget, {"locks": 0.1}, began=2 * WINDOW)

@@ -18,7 +18,7 @@ from postgres_fleets import OURS, fleet_on, ours_on, probe, rows_on, server_of
 from uptime_agent.libpq import Server
 from uptime_agent.postgres import fleet as fleet_module
 from uptime_agent.postgres.contract import Failure, OutcomeKind, Scope
-from uptime_agent.postgres.jobs import SOON, first_start, job_id
+from uptime_agent.postgres.jobs import SPREAD_S, first_start, job_id
 from uptime_agent.postgres.reach.reach import CUT_OFF
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_defect_5_targets_begin_at_different_instants_and_costly_probes_by_thems
     cheap, costly = probe("cheap", every=300), probe("costly", every=300, is_cheap=False)
     starts = {first_start(f"db{n}", cheap, 300.0, None, 0.0).timestamp() for n in range(100)}
     assert len(starts) == 100
-    assert max(starts) <= SOON
+    assert max(starts) <= SPREAD_S
     assert first_start("db1", evolve(cheap, name="other"), 300.0, None, 0.0) == first_start(
         "db1", cheap, 300.0, None, 0.0
     )

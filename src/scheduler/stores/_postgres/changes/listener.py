@@ -11,8 +11,8 @@ from timerqueue import boottime
 
 from ...._values import Backoff
 from ..._store import StoreError
-from ..beside import Beside
-from ..connection import Connection, sql
+from ..beside import LentConnection
+from ..connection import StoreConnection, sql
 
 logger = getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Listener:
 
     def __init__(
         self,
-        beside: Beside,
+        beside: LentConnection,
         channel: str,
         hint: Callable[[], None],
         others: Mapping[str, Callable[[], None]] | None = None,
@@ -73,7 +73,7 @@ class Listener:
             if self._pace.has_more(boottime()):
                 self._tell(self._hint)
 
-    def _prepare(self, connection: Connection) -> None:
+    def _prepare(self, connection: StoreConnection) -> None:
         if self._ended.is_set():
             return
         connection.add_notify_handler(self._heard)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from ..._rows import Changes, StoredPause, StoredRequest
-from ..connection import Asked, Connection, Cursor, one_row
+from ..connection import Asked, Cursor, StoreConnection, one_row
 from ..statements import Statements
 from ..table import Row, loaded, text_array
 from .news import NewsStatements, life_of
@@ -18,7 +18,7 @@ PAGE: Final = 1_000
 """Changes: some hundredths of a second."""
 
 
-ReadRequests = Callable[[Connection], tuple[StoredRequest, ...]]
+ReadRequests = Callable[[StoreConnection], tuple[StoredRequest, ...]]
 
 
 @frozen
@@ -55,7 +55,7 @@ class ChangeLog:
     def seen(self) -> str:
         return self._told.seen
 
-    def now(self, connection: Connection) -> str:
+    def now(self, connection: StoreConnection) -> str:
         return str(one_row(connection.execute(self.statements.now))[0])
 
     def begin(self, seen: str) -> None:
@@ -76,7 +76,7 @@ class ChangeLog:
         asked = {"seen": told.seen, "agent": agent, "upto": told.upto, "xid": str(told.xid), "number": told.number}
         return (self.statements.look, asked), (self.statements.page, asked | {"most": PAGE})
 
-    def read(self, connection: Connection, look: Cursor, page: Cursor, told: Told) -> tuple[Changes, Told]:
+    def read(self, connection: StoreConnection, look: Cursor, page: Cursor, told: Told) -> tuple[Changes, Told]:
         """Read the answers to `asks`. Return the changes and the new `told`."""
         now, is_behind, *is_asked = one_row(look)
         if is_behind:
@@ -94,7 +94,7 @@ class ChangeLog:
         changes = self._changes(rows, requests, is_more=is_more)
         return changes, Told(told.seen, upto, *last) if is_more else Told(upto)
 
-    def reread(self, connection: Connection, jobs: Iterable[str]) -> Changes:
+    def reread(self, connection: StoreConnection, jobs: Iterable[str]) -> Changes:
         return self._changes(connection.execute(self.statements.rows, {"ids": text_array(jobs)}).fetchall())
 
     def _changes(

@@ -4,7 +4,7 @@ Shards, leases and limits are unknown here.
 """
 
 from .commit import send, write
-from .pruning import Pruning
+from .pruning import PruneCandidates
 from .session import CommitSession
 
-__all__ = ["CommitSession", "Pruning", "send", "write"]
+__all__ = ["CommitSession", "PruneCandidates", "send", "write"]

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from attrs import frozen
 
 from ..._rows import Batch, Execution, Receipt, StoredJob, StoredTick
-from ..connection import BRIEFLY, Connection, psycopg, sql
+from ..connection import BRIEFLY, StoreConnection, psycopg, sql
 from ..execution_statements import ExecutionStatements
 from ..executions import write_executions
 from ..quiet_pipeline import quiet_pipeline
 from ..statements import Statements
-from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, storable, text_array
+from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, StoreTable, number_array, storable, text_array
 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
@@ -24,7 +24,7 @@ Sent = list[tuple[list[StoredTick], Cursor]]
 
 
 def write(
-    connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
+    connection: StoreConnection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
 ) -> Receipt:
     new = _add(connection, statements, batch)
     standing = _standing(connection, statements, batch, new)
@@ -55,7 +55,7 @@ class Sending:
 
 
 def send(
-    connection: Connection,
+    connection: StoreConnection,
     statements: Statements,
     of_executions: ExecutionStatements,
     batch: Batch,
@@ -87,21 +87,25 @@ def send(
     return Sending(ended, marks, fences, gone)
 
 
-def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Mapping[str, StoredJob | None]) -> None:
+def _lock(
+    connection: StoreConnection, statements: Statements, batch: Batch, jobs: Mapping[str, StoredJob | None]
+) -> None:
     if changed := [*jobs, *batch.paused, *batch.finished]:
         connection.execute(statements.lock_jobs, [text_array(changed)])
     if gone := [*(id for id, row in jobs.items() if row is None), *batch.finished]:
         connection.execute(statements.lock_states, [text_array(gone)])
 
 
-def _add(connection: Connection, statements: Statements, batch: Batch) -> set[str]:
+def _add(connection: StoreConnection, statements: Statements, batch: Batch) -> set[str]:
     rows = [row for id in sorted(batch.added) if (row := batch.jobs.get(id)) is not None]
     if not rows:
         return set()
     return {row[0] for row in connection.execute(statements.add_jobs, JOB.parameters(rows))}
 
 
-def _standing(connection: Connection, statements: Statements, batch: Batch, new: set[str]) -> tuple[StoredJob, ...]:
+def _standing(
+    connection: StoreConnection, statements: Statements, batch: Batch, new: set[str]
+) -> tuple[StoredJob, ...]:
     """An equal row may be our own, from a repeated batch."""
     there = [id for id in batch.added if storable(id) not in new]
     if not there:
@@ -110,7 +114,7 @@ def _standing(connection: Connection, statements: Statements, batch: Batch, new:
     return tuple(row for row in rows if row != batch.jobs.get(row.id))
 
 
-def _write_requests(connection: Connection, statements: Statements, batch: Batch, new: Collection[str]) -> None:
+def _write_requests(connection: StoreConnection, statements: Statements, batch: Batch, new: Collection[str]) -> None:
     """A job that was not added requests nothing, or did before."""
     if begun := [state for id, state in batch.begun.items() if storable(id) in new]:
         connection.execute(statements.begin_states, STATE.parameters(begun))
@@ -126,7 +130,10 @@ def _write_requests(connection: Connection, statements: Statements, batch: Batch
 
 
 def _put_or_remove(
-    connection: Connection, table: Table, rows: Mapping[str, Row | None], how: tuple[sql.Composed, sql.Composed]
+    connection: StoreConnection,
+    table: StoreTable,
+    rows: Mapping[str, Row | None],
+    how: tuple[sql.Composed, sql.Composed],
 ) -> None:
     put, remove = how
     if there := [row for key in sorted(rows) if (row := rows[key]) is not None]:
@@ -135,7 +142,7 @@ def _put_or_remove(
         connection.execute(remove, [text_array(gone)])
 
 
-def _put(connection: Connection, statement: sql.Composed, ticks: list[StoredTick]) -> Sent:
+def _put(connection: StoreConnection, statement: sql.Composed, ticks: list[StoredTick]) -> Sent:
     return [(wave, connection.execute(statement, TICK.parameters(wave))) for wave in _waves(ticks)]
 
 
@@ -154,7 +161,7 @@ def _not_put(sent: Sent) -> Iterator[StoredTick]:
         yield from (tick for tick in ticks if _key(tick) not in put)
 
 
-def _fences(connection: Connection, statements: Statements, batch: Batch) -> Cursor | None:
+def _fences(connection: StoreConnection, statements: Statements, batch: Batch) -> Cursor | None:
     """Return fences, between ends and marks, of ticks with both."""
     both = {_key(tick) for tick in batch.marks} & {_key(tick) for tick in batch.ended}
     if not both:

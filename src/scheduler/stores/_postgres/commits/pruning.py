@@ -43,7 +43,7 @@ OLDEST: Final = (
 )
 
 
-class Pruning:
+class PruneCandidates:
     """Walks through all jobs once; later reads a job's records only after many new ones."""
 
     def __init__(self, statements: Statements) -> None:

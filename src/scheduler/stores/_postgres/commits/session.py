@@ -11,24 +11,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..._store import Opened, StoreUnavailable
-from ..connection import Connection, psycopg
+from ..connection import StoreConnection, psycopg
 from ..statements import Statements
 
 
 class CommitSession:
     """One thread uses it. `connect` also writes the number, if not 0."""
 
-    def __init__(self, connect: Callable[[int], Connection], statements: Statements) -> None:
+    def __init__(self, connect: Callable[[int], StoreConnection], statements: Statements) -> None:
         self._connect = connect
         self._statements = statements
-        self.connection: Connection | None = None
+        self.connection: StoreConnection | None = None
         self._number = 0
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: StoreConnection) -> None:
         """Commit over the connection of `open`: a new row has the number 0."""
         self.connection, self._number = connection.keeping_plans(), 0
 
-    def connected(self) -> Connection:
+    def connected(self) -> StoreConnection:
         """Raises psycopg.Error, or StoreError if the store is not ours."""
         if self.connection is None or self.connection.closed:
             self._number += 1
@@ -36,7 +36,7 @@ class CommitSession:
         return self.connection
 
     @contextmanager
-    def in_one_way(self, opened: Opened) -> Iterator[Connection]:
+    def in_one_way(self, opened: Opened) -> Iterator[StoreConnection]:
         """Open a transaction under the node's row, without answers before its end.
 
         Raises StoreTakenOver if the store is not ours, StoreUnavailable if the server has another number.

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..._store import StoreUnusable
-from ..connection import Connection, psycopg, sql
+from ..connection import StoreConnection, psycopg, sql
 from .steps import MIGRATIONS, VERSION
 
 OLDEST_SERVER: Final = 130_000
@@ -21,7 +21,7 @@ RELATIONS: Final = """
 """
 
 
-def prepare(connection: Connection, schema: str) -> None:
+def prepare(connection: StoreConnection, schema: str) -> None:
     """Make the tables in one transaction, or migrate them with one per step.
 
     Current tables need no right. Raises StoreUnusable if the server is too old, or the schema another program's or
@@ -35,7 +35,7 @@ def prepare(connection: Connection, schema: str) -> None:
         pass
 
 
-def preflight(connection: Connection, schema: str) -> None:
+def preflight(connection: StoreConnection, schema: str) -> None:
     """Raise the errors of `prepare` that show without a change."""
     check_server(connection)
     with connection.transaction_as(""):
@@ -50,7 +50,7 @@ def preflight(connection: Connection, schema: str) -> None:
             raise _without_right(connection, schema)
 
 
-def check_server(connection: Connection) -> None:
+def check_server(connection: StoreConnection) -> None:
     """Raise StoreUnusable if it is too old or not encoded as UTF8."""
     if connection.info.server_version < OLDEST_SERVER:
         msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
@@ -61,7 +61,7 @@ def check_server(connection: Connection) -> None:
         raise StoreUnusable(msg)
 
 
-def version_of(connection: Connection, schema: str) -> int | None:
+def version_of(connection: StoreConnection, schema: str) -> int | None:
     """Return the tables' version; 0: empty schema; None: no schema. Raises StoreUnusable."""
     there = connection.execute(RELATIONS, [schema]).fetchone()
     if there is None or not there[0]:
@@ -78,7 +78,7 @@ def version_of(connection: Connection, schema: str) -> int | None:
     return version
 
 
-def _version_of_meta(connection: Connection, schema: str) -> int:
+def _version_of_meta(connection: StoreConnection, schema: str) -> int:
     query = sql.SQL("SELECT version FROM {}.meta WHERE program = 'timerqueue'").format(sql.Identifier(schema))
     try:
         row = connection.execute(query).fetchone()
@@ -93,7 +93,7 @@ def _foreign(schema: str) -> StoreUnusable:
     return StoreUnusable(f"schema {schema!r} holds tables of another program: give a schema of another name")
 
 
-def _without_right(connection: Connection, schema: str) -> StoreUnusable:
+def _without_right(connection: StoreConnection, schema: str) -> StoreUnusable:
     msg = (
         f"the role {connection.info.user!r} may not make the tables of version {VERSION} in schema {schema!r}: "
         "let a role that may open the store once, and grant this one USAGE on the schema and rights to its tables"
@@ -101,7 +101,7 @@ def _without_right(connection: Connection, schema: str) -> StoreUnusable:
     return StoreUnusable(msg)
 
 
-def _migrate(connection: Connection, schema: str) -> int:
+def _migrate(connection: StoreConnection, schema: str) -> int:
     """Take the next step, or all if there are no tables. Return the new version.
 
     Older nodes go on. Their commits first lock their row of `agent`, so they wait without a deadlock. EXCLUSIVE lets

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final
 
-from ..connection import Connection, Silent, one_row, psycopg, sql
+from ..connection import Silent, StoreConnection, one_row, psycopg, sql
 from ..spare import Spare
 from ..table import Row
 from .statements import Presence
@@ -24,14 +24,14 @@ class LeaseSession:
     """One thread uses it. `asked`, `answered`: of the last statement, by `now`."""
 
     def __init__(
-        self, connect: Callable[[], Connection], presence: Presence, now: Callable[[], float], spare: Spare
+        self, connect: Callable[[], StoreConnection], presence: Presence, now: Callable[[], float], spare: Spare
     ) -> None:
         self._connect = connect
         self._presence = presence
         self._now = now
         self._spare = spare
-        self._current: Connection | None = None
-        self._aside: Connection | None = None
+        self._current: StoreConnection | None = None
+        self._aside: StoreConnection | None = None
         self.in_session = False
         """Whether others hear its end."""
         self.asked = self.answered = 0.0
@@ -63,7 +63,7 @@ class LeaseSession:
             self._current = None
         self._set_aside(None)
 
-    def _chosen(self) -> Connection:
+    def _chosen(self) -> StoreConnection:
         if self._has_come_back():
             if self._current is not None:
                 self._current.close()
@@ -80,7 +80,7 @@ class LeaseSession:
             connection.why_unwanted = self._why_unwanted  # type: ignore[method-assign]
         return connection
 
-    def _made(self) -> Connection:
+    def _made(self) -> StoreConnection:
         closings, connection = self._closings, self._connect()
         with self._closing:
             if self._closings == closings:
@@ -90,7 +90,7 @@ class LeaseSession:
         msg = "the store was closed while its lease connected"
         raise psycopg.OperationalError(msg)
 
-    def _give_up(self, connection: Connection) -> None:
+    def _give_up(self, connection: StoreConnection) -> None:
         """Set it aside if others hear its end, else close it."""
         if self._aside is None and self.in_session and not connection.closed:
             self._current = None
@@ -98,7 +98,7 @@ class LeaseSession:
         else:
             connection.close()
 
-    def _set_aside(self, connection: Connection | None) -> None:
+    def _set_aside(self, connection: StoreConnection | None) -> None:
         """With two sessions, do not hear the neighbour over a third."""
         self._aside = connection
         if connection is None:

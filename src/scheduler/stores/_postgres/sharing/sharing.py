@@ -21,9 +21,9 @@ from ..._rows import MOST_REQUESTS, Answer, Changes, StoredRequest, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
-from ..beside import Beside
+from ..beside import LentConnection
 from ..changes import ChangeLog
-from ..connection import ONE_SNAPSHOT, PID, Connection, one_row, sql, translated
+from ..connection import ONE_SNAPSHOT, PID, StoreConnection, one_row, sql, translated
 from ..spare import Spare
 from ..table import Row, loaded, number_array, text_array
 from .ends import Ends, Look
@@ -47,7 +47,7 @@ may be another burial, and two that break each other off bury none.
 """
 
 
-class Place(Protocol):
+class SharingPlace(Protocol):
     @property
     def where(self) -> str: ...
 
@@ -61,14 +61,14 @@ class Place(Protocol):
     def epoch_now(self) -> int:
         """0: not open."""
 
-    def connect(self, *, only_reads: bool = False) -> Connection:
+    def connect(self, *, only_reads: bool = False) -> StoreConnection:
         """`only_reads`: even if we were buried."""
 
-    def transaction(self) -> AbstractContextManager[Connection]:
+    def transaction(self) -> AbstractContextManager[StoreConnection]:
         """Open a transaction in order with our commits."""
 
     @property
-    def beside(self) -> Beside: ...
+    def beside(self) -> LentConnection: ...
 
     @property
     def spare(self) -> Spare: ...
@@ -83,7 +83,7 @@ class Place(Protocol):
 class PostgresSharing:
     def __init__(
         self,
-        place: Place,
+        place: SharingPlace,
         statements: SharingStatements,
         channel: str,
         max_skew: float | None,
@@ -156,7 +156,7 @@ class PostgresSharing:
             connection.execute(self._statements.wait(epoch))
             return bool(one_row(connection.execute(self._statements.is_free, [epoch]))[0])
 
-    def _prepare_to_hear(self, connection: Connection) -> None:
+    def _prepare_to_hear(self, connection: StoreConnection) -> None:
         connection.patience = sys.maxsize
         self._can_hear = connection.is_direct()
         self._check_that_we_can_hear()
@@ -178,7 +178,7 @@ class PostgresSharing:
         return gone
 
     def _buried(
-        self, connection: Connection, asked: list[str], to: Mapping[int, int]
+        self, connection: StoreConnection, asked: list[str], to: Mapping[int, int]
     ) -> tuple[list[int], dict[int, int]]:
         pid = one_row(connection.execute(PID))[0]
         is_over = Event()
@@ -194,7 +194,7 @@ class PostgresSharing:
         finally:
             is_over.set()
 
-    def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
+    def _give(self, connection: StoreConnection, to: Mapping[int, int]) -> Iterator[Row]:
         return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values()), None])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
@@ -290,7 +290,7 @@ class PostgresSharing:
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
         return self._ticks(self._statements.of_shards.owed, shards)
 
-    def read_requests(self, connection: Connection) -> tuple[StoredRequest, ...]:
+    def read_requests(self, connection: StoreConnection) -> tuple[StoredRequest, ...]:
         """Read the next page, oldest first; after the last page the first."""
         asked = [*self._asked_after, number_array(self.begun), self._place.epoch, MOST_REQUESTS]
         rows = connection.execute(self._statements.asked, asked).fetchall()
@@ -313,7 +313,7 @@ class PostgresSharing:
         (found,) = self._place.beside.ask((statement, [number_array(shards)]))
         return [StoredTick(*row) for row in found]
 
-    def _tell_others(self, connection: Connection) -> None:
+    def _tell_others(self, connection: StoreConnection) -> None:
         connection.execute(self._statements.hint, [self._channel, HINT])
 
 

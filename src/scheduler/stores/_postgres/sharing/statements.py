@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ..._store import Opened, StoreTakenOver, StoreUnusable
 from ..changes import NOW, NewsStatements
-from ..connection import Connection, Cursor, one_row, sql
+from ..connection import Cursor, StoreConnection, one_row, sql
 from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
@@ -109,7 +109,7 @@ class SharingStatements:
         return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch), rounds=sql.Literal(ROUNDS))
 
 
-def make_way(connection: Connection, statements: SharingStatements, where: str, *, shared: bool) -> None:
+def make_way(connection: StoreConnection, statements: SharingStatements, where: str, *, shared: bool) -> None:
     """Admit a new node. Exclusive: it takes over from the previous owner. Shared: it joins the others.
 
     Raises StoreUnusable if living nodes use it the other way. A sharing node has a lease; an exclusive one a lock
@@ -126,7 +126,7 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
 
 
 def check_ours(
-    connection: Connection, who: Cursor, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
+    connection: StoreConnection, who: Cursor, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
 ) -> None:
     """Raise StoreTakenOver if we lost the opened store, StoreUnusable if it is another one.
 
@@ -149,10 +149,10 @@ class Presence:
 
     def __init__(self, statements: SharingStatements) -> None:
         self._statements = statements
-        self._shown_over: Connection | None = None
+        self._shown_over: StoreConnection | None = None
         self._is_direct = self._is_held = False
 
-    def show(self, connection: Connection, epoch: int) -> bool:
+    def show(self, connection: StoreConnection, epoch: int) -> bool:
         """Hold the lock. False: a pooler answers, or another session has it, perhaps our last one."""
         if connection is not self._shown_over:
             self._is_held, self._is_direct = False, connection.is_direct()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..._sharing import AgentRow, FleetView, HandOver, waiting_of
-from ..connection import Connection, one_row
+from ..connection import StoreConnection, one_row
 from ..statements import Statements
 from ..units import UnitStatements, loans_of
 from .server import read_server
@@ -16,7 +16,7 @@ _AGENT: Final = (
 _HAND_OVER: Final = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "seconds")
 
 
-def read_fleet(reader: Connection, statements: Statements, schema: str) -> FleetView:
+def read_fleet(reader: StoreConnection, statements: Statements, schema: str) -> FleetView:
     """Return the present nodes, in the open transaction. Raises NoTables."""
     check_made(reader, schema)
     rows = reader.execute(statements.agents)

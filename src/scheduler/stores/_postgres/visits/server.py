@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..._sharing import Standby, StoreServer
-from ..connection import Connection, one_row, sql
+from ..connection import StoreConnection, one_row, sql
 
 SERVER: Final = sql.SQL("SELECT pg_is_in_recovery(), current_setting('synchronous_commit')")
 
@@ -18,7 +18,7 @@ STANDBYS: Final = sql.SQL("""
 """Excludes backups and logical subscribers. A role without pg_monitor sees only their number."""
 
 
-def read_server(reader: Connection) -> StoreServer:
+def read_server(reader: StoreConnection) -> StoreServer:
     is_standby, synchronous_commit = one_row(reader.execute(SERVER))
     standbys = tuple(Standby(*row) for row in reader.execute(STANDBYS))
     return StoreServer(is_standby=is_standby, synchronous_commit=synchronous_commit, standbys=standbys)

@@ -4,7 +4,7 @@ from typing import Final
 
 from ..._store import StoreUnusable
 from ..._visit import NoTables
-from ..connection import Connection
+from ..connection import StoreConnection
 from ..schema import VERSION, check_server, version_of
 
 HOLDING: Final = """
@@ -15,7 +15,7 @@ HOLDING: Final = """
 """
 
 
-def check_made(connection: Connection, schema: str) -> None:
+def check_made(connection: StoreConnection, schema: str) -> None:
     """Raise NoTables if there are no tables, StoreUnusable if of another version."""
     check_server(connection)
     version = version_of(connection, schema)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...._values import EVERYTHING
 from ..._rows import Placed
 from ..._visit import Audience, Doubt, Doubted, Looked
-from ..connection import Connection, one_row, sql
+from ..connection import StoreConnection, one_row, sql
 from ..execution_statements import ExecutionStatements, in_part
 from ..executions import PostgresExecutions
 from ..statements import Statements
@@ -15,7 +15,7 @@ from ..table import PLACED, number_array, text_array
 from .statements import VisitStatements
 from .tables import check_made
 
-MOST: Final = 1_000
+MAX_JOBS: Final = 1_000
 
 
 class PostgresVisit:
@@ -25,7 +25,7 @@ class PostgresVisit:
     """
 
     def __init__(
-        self, connection: Connection, statements: Statements, of_executions: ExecutionStatements, name: str
+        self, connection: StoreConnection, statements: Statements, of_executions: ExecutionStatements, name: str
     ) -> None:
         with connection.transaction_as(""):
             check_made(connection, name)
@@ -45,12 +45,12 @@ class PostgresVisit:
         return PostgresExecutions(self, self._of_executions, self._name)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self) -> Iterator[StoreConnection]:
         """Nodes see its changes as made by hand."""
         with self._connection.transaction_as(""):
             yield self._connection
 
-    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:  # noqa: ARG002 - all are alike
+    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[StoreConnection]:  # noqa: ARG002 - all are alike
         return self.transaction()
 
     def now_us(self) -> int:
@@ -75,7 +75,7 @@ class PostgresVisit:
             if not one_row(connection.execute(self._of_executions.try_lock, [self._try_lock, part]))[0]:
                 return None
             now_us = one_row(connection.execute(self._statements.now))[0]
-            asked = in_part(part) | {"limit": MOST}
+            asked = in_part(part) | {"limit": MAX_JOBS}
             rows = connection.execute(self._statements.doubted, asked | {"before_us": now_us - late_us})
             doubted = tuple(Doubted(id, Doubt(doubt), due_us, owner) for id, doubt, due_us, owner in rows)
             stamped = asked | {"now_us": now_us, "everything": EVERYTHING}

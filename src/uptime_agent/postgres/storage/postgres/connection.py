@@ -40,11 +40,11 @@ _LASTING: Final = ("0A", "3F", "42", "XX001", "XX002")
 _UNSTORABLE: Final = ("22", "54")
 
 
-class Silent(psycopg.OperationalError):
+class MetricsServerSilent(psycopg.OperationalError):
     """The server was silent too long, or we interrupted."""
 
 
-class Connection(psycopg.Connection[TupleRow]):
+class MetricsConnection(psycopg.Connection[TupleRow]):
     """A connection that gives up on a silent server: no timeout ends a wait for a frozen machine."""
 
     silence = 0
@@ -71,7 +71,7 @@ class Connection(psycopg.Connection[TupleRow]):
             gen.close()
             self.close()
             reason = "it is being closed" if self.is_unwanted else f"no answer for {PATIENCE / 10:.0f} s"
-            raise Silent(reason)
+            raise MetricsServerSilent(reason)
 
     @contextmanager
     def short_transaction(self) -> Iterator[None]:
@@ -87,12 +87,12 @@ class Connection(psycopg.Connection[TupleRow]):
             raise
 
 
-def connect(dsn: str, password: str | None = None) -> Connection:
+def connect(dsn: str, password: str | None = None) -> MetricsConnection:
     """Connect. Raises psycopg.Error."""
     said = conninfo_to_dict(dsn)
     ours = {name: value for name, value in _DEFAULTS.items() if name not in said} | {"client_encoding": "UTF8"}
     ours |= {} if password is None else {"password": password}
-    return Connection.connect(make_conninfo(dsn, **ours), autocommit=True, prepare_threshold=None)
+    return MetricsConnection.connect(make_conninfo(dsn, **ours), autocommit=True, prepare_threshold=None)
 
 
 def described(dsn: str) -> str:
@@ -122,4 +122,4 @@ def errors(where: str) -> Iterator[None]:
         raise StoreUnavailable(told) from error
 
 
-__all__ = ["Connection", "connect", "described", "errors", "psycopg", "sql"]
+__all__ = ["MetricsConnection", "connect", "described", "errors", "psycopg", "sql"]

@@ -21,7 +21,7 @@ ROWS: Final = 2_000
 
 
 @frozen
-class Part:
+class SampleColumns:
     """One probe's samples. `values`: by column."""
 
     probe: Probe
@@ -51,7 +51,7 @@ class Part:
         return copy_text(heads, columns, [tuple(compress(each, wanted)) for each in self.values])
 
 
-def parted(samples: Iterable[Sample]) -> Iterator[Part]:
+def parted(samples: Iterable[Sample]) -> Iterator[SampleColumns]:
     """Yield parts by table. Raises Unstorable."""
     of_tables: dict[object, list[Sample]] = {}
     of_probes: dict[int, list[Sample]] = {}
@@ -80,6 +80,6 @@ def key_of(sample: Sample) -> Key:
     return sample.target, sample.probe.name, sample.database or ""
 
 
-def _part(samples: Sequence[Sample]) -> Part:
+def _part(samples: Sequence[Sample]) -> SampleColumns:
     probe = samples[0].probe
-    return Part(probe, samples, normal_values(probe, list(chain.from_iterable(each.rows for each in samples))))
+    return SampleColumns(probe, samples, normal_values(probe, list(chain.from_iterable(each.rows for each in samples))))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...contract import ProbeOutcome, Type
 from ..reading import Stock, StoredSample, outcome_of, with_sizes
-from .connection import Connection, sql
+from .connection import MetricsConnection, sql
 from .copying import read_instant
 from .schema import Schema
 
@@ -36,10 +36,10 @@ _SIZES: Final = """
 """
 
 
-class Reader:
+class PostgresReader:
     """Looks into one schema."""
 
-    def __init__(self, connection: Connection, schema: Schema) -> None:
+    def __init__(self, connection: MetricsConnection, schema: Schema) -> None:
         self._connection = connection
         self._schema = schema
         self._types = schema.types(connection)

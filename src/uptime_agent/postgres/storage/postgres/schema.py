@@ -12,7 +12,7 @@ from ...contract import Column, Probe
 from ..errors import StoreUnusable
 from ..shape import table_of
 from ..weeks import Week
-from .connection import Connection, sql
+from .connection import MetricsConnection, sql
 
 VERSION: Final = 1
 OLDEST_SERVER: Final = 130_000
@@ -56,7 +56,7 @@ class Schema:
         """Qualify a table."""
         return sql.Identifier(self.name, name)
 
-    def prepare(self, connection: Connection) -> None:
+    def prepare(self, connection: MetricsConnection) -> None:
         """Make missing tables. Raises StoreUnusable."""
         if connection.info.server_version < OLDEST_SERVER:
             msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old for metrics: 13 is the first"
@@ -70,16 +70,16 @@ class Schema:
                 connection.execute(self.of("CREATE SCHEMA IF NOT EXISTS {schema}"))
                 connection.execute(self.of(_TABLES))
 
-    def lock(self, connection: Connection) -> None:
+    def lock(self, connection: MetricsConnection) -> None:
         """Wait for the lock, until the transaction ends."""
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue metrics'), hashtext(%s))", [self.name])
 
-    def try_lock(self, connection: Connection) -> bool:
+    def try_lock(self, connection: MetricsConnection) -> bool:
         """Take that lock if it is free."""
         asked = "SELECT pg_try_advisory_xact_lock(hashtext('timerqueue metrics'), hashtext(%s))"
         return connection.execute(asked, [self.name]).fetchone() == (True,)
 
-    def types(self, connection: Connection) -> dict[str, dict[str, str]]:
+    def types(self, connection: MetricsConnection) -> dict[str, dict[str, str]]:
         """Return types by probe and column, oldest first."""
         found: dict[str, dict[str, str]] = {}
         asked = self.of("SELECT probe, name, type FROM {schema}.probe_column ORDER BY probe, place")
@@ -87,7 +87,7 @@ class Schema:
             found.setdefault(probe, {})[name] = type_
         return found
 
-    def add_columns(self, connection: Connection, probe: Probe, added: Sequence[Column], already: int) -> None:
+    def add_columns(self, connection: MetricsConnection, probe: Probe, added: Sequence[Column], already: int) -> None:
         """Make or widen the probe's table. Needs the lock."""
         table = self.table(table_of(probe))
         declared = [
@@ -115,12 +115,12 @@ class Schema:
             )
         )
 
-    def partitioned(self, connection: Connection) -> list[str]:
+    def partitioned(self, connection: MetricsConnection) -> list[str]:
         """Return the partitioned tables."""
         asked = "SELECT relname FROM pg_class WHERE relkind = 'p' AND relnamespace = %s::regnamespace ORDER BY relname"
         return [name for (name,) in connection.execute(asked, [sql.Identifier(self.name).as_string(connection)])]
 
-    def weeks(self, connection: Connection, table: str) -> list[Week]:
+    def weeks(self, connection: MetricsConnection, table: str) -> list[Week]:
         """Return a table's partitioned weeks, sorted."""
         asked = """
             SELECT right(child.relname, 9) FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
@@ -130,7 +130,7 @@ class Schema:
         found = connection.execute(asked, [table, sql.Identifier(self.name).as_string(connection)])
         return [Week.named(suffix) for (suffix,) in found]
 
-    def make_weeks(self, connection: Connection, table: str, weeks: Iterable[Week]) -> None:
+    def make_weeks(self, connection: MetricsConnection, table: str, weeks: Iterable[Week]) -> None:
         """Make missing partitions. Needs the lock."""
         there = set(self.weeks(connection, table))
         for week in sorted(set(weeks) - there):
@@ -147,7 +147,7 @@ class Schema:
         """Return a week's partition."""
         return self.table(f"{table}_{week.suffix}")
 
-    def _is_there(self, connection: Connection) -> bool:
+    def _is_there(self, connection: MetricsConnection) -> bool:
         asked = """
             SELECT array_agg(relname::text) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
             WHERE nspname = %s AND relkind IN ('r', 'p', 'v')

@@ -19,10 +19,10 @@ from ..retention import Retention
 from ..shape import columns_to_add, table_of
 from ..values import fingerprint, microseconds
 from ..weeks import Week
-from .connection import Connection, connect, described, errors, sql
+from .connection import MetricsConnection, connect, described, errors, sql
 from .copying import read_instant, spelled_instant
-from .parts import Key, Part, key_of, parted
-from .reader import Reader
+from .parts import Key, SampleColumns, key_of, parted
+from .reader import PostgresReader
 from .schema import Schema
 from .upkeep import Busy, Upkeep
 
@@ -75,7 +75,7 @@ class PostgresMetrics:
         self._dial = partial(connect, dsn, password)
         self._schema = Schema(schema)
         self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
-        self._connection: Connection | None = None
+        self._connection: MetricsConnection | None = None
         self._types: dict[str, dict[str, str]] = {}
         self._series: dict[Key, int] = {}
         self._partitions: set[tuple[str, Week]] = set()
@@ -131,17 +131,17 @@ class PostgresMetrics:
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
         """See MetricReader."""
         with errors(self._where), self._dial() as connection:
-            return Reader(connection, self._schema).samples(target, probe, limit)
+            return PostgresReader(connection, self._schema).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """See MetricReader."""
         with errors(self._where), self._dial() as connection:
-            return Reader(connection, self._schema).outcomes(target, probe, limit)
+            return PostgresReader(connection, self._schema).outcomes(target, probe, limit)
 
     def stock(self) -> list[Stock]:
         """See MetricReader."""
         with errors(self._where), self._dial() as connection:
-            return Reader(connection, self._schema).stock()
+            return PostgresReader(connection, self._schema).stock()
 
     def interrupt(self) -> None:
         """End another thread's wait, within a tenth of a second."""
@@ -155,7 +155,7 @@ class PostgresMetrics:
             self._connection = None
         self._forget()
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> MetricsConnection:
         if self._connection is None:
             msg = f"{self._where}: it is not open: call open first"
             raise StoreUnavailable(msg)
@@ -165,7 +165,7 @@ class PostgresMetrics:
         return self._connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self) -> Iterator[MetricsConnection]:
         connection = self._connected()
         with connection.short_transaction():
             yield connection
@@ -179,7 +179,7 @@ class PostgresMetrics:
         self._series.clear()
         self._partitions.clear()
 
-    def _follow(self, connection: Connection, samples: Sequence[Sample]) -> None:
+    def _follow(self, connection: MetricsConnection, samples: Sequence[Sample]) -> None:
         for probe in {id(sample.probe): sample.probe for sample in samples}.values():
             if not columns_to_add(probe, self._types.get(probe.name, {})):
                 continue
@@ -191,7 +191,7 @@ class PostgresMetrics:
                 there |= {column.name: column.type.value for column in added}
 
     def _make_partitions(
-        self, connection: Connection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
+        self, connection: MetricsConnection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
     ) -> None:
         needed = {("outcome", Week.of(each.due)) for each in outcomes}
         for sample in samples:
@@ -203,7 +203,7 @@ class PostgresMetrics:
                 self._schema.make_weeks(connection, table, [week for name, week in missing if name == table])
             self._partitions |= missing
 
-    def _number(self, connection: Connection, keys: Iterable[Key]) -> None:
+    def _number(self, connection: MetricsConnection, keys: Iterable[Key]) -> None:
         unknown = sorted(set(keys) - self._series.keys())
         while unknown:  # a series that another agent commits at this moment is seen by the next statement
             columns = [list(column) for column in zip(*unknown, strict=True)]
@@ -212,7 +212,7 @@ class PostgresMetrics:
             unknown = [key for key in unknown if key not in self._series]
 
     def _put_heads(
-        self, connection: Connection, samples: Sequence[Sample], hashes: Sequence[str | None]
+        self, connection: MetricsConnection, samples: Sequence[Sample], hashes: Sequence[str | None]
     ) -> set[tuple[int, int]]:
         several = [sample for sample, hash_ in zip(samples, hashes, strict=True) if hash_ is None]
         new = self._insert_heads(connection, several, [None] * len(several))
@@ -223,7 +223,7 @@ class PostgresMetrics:
         return new
 
     def _insert_heads(
-        self, connection: Connection, samples: Sequence[Sample], hashes: Sequence[str | None]
+        self, connection: MetricsConnection, samples: Sequence[Sample], hashes: Sequence[str | None]
     ) -> set[tuple[int, int]]:
         if not samples:
             return set()
@@ -236,12 +236,12 @@ class PostgresMetrics:
         ]
         return {(series, read_instant(at)) for series, at in connection.execute(self._schema.of(_HEADS), asked)}
 
-    def _newest_before(self, connection: Connection, key: Key, at: str) -> str | None:
+    def _newest_before(self, connection: MetricsConnection, key: Key, at: str) -> str | None:
         """A second replay stores nothing that the first left out."""
         found = connection.execute(self._schema.of(_NEWEST), [*key, at]).fetchone()
         return found[0] if found else None
 
-    def _copy(self, connection: Connection, parts: Sequence[Part], new: set[tuple[int, int]]) -> None:
+    def _copy(self, connection: MetricsConnection, parts: Sequence[SampleColumns], new: set[tuple[int, int]]) -> None:
         """Of two samples with one key, the first."""
         for table, of_table in groupby(parts, attrgetter("into")):
             name, names = table
@@ -252,7 +252,7 @@ class PostgresMetrics:
                     if text := part.text(self._series, new):
                         copy.write(text)
 
-    def _put_outcomes(self, connection: Connection, outcomes: Sequence[ProbeOutcome]) -> None:
+    def _put_outcomes(self, connection: MetricsConnection, outcomes: Sequence[ProbeOutcome]) -> None:
         rows = [
             (
                 self._series[_key_of_outcome(each)],

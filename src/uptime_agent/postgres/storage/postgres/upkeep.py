@@ -13,7 +13,7 @@ from attrs import frozen
 from ..retention import Retention
 from ..values import instant, microseconds
 from ..weeks import Week
-from .connection import Connection, sql
+from .connection import MetricsConnection, sql
 from .schema import Schema
 
 WEEKS_AHEAD: Final = 2
@@ -51,7 +51,7 @@ class _Table:
 class Upkeep:
     """One round over all tables."""
 
-    def __init__(self, connection: Connection, schema: Schema, retention: Retention, now: float) -> None:
+    def __init__(self, connection: MetricsConnection, schema: Schema, retention: Retention, now: float) -> None:
         self._connection = connection
         self._schema = schema
         self._retention = retention

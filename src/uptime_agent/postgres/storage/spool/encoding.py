@@ -8,13 +8,13 @@ from typing import Any
 from attrs import asdict
 
 from ...contract import Column, Failure, OutcomeKind, Probe, ProbeOutcome, Sample, Scope, Type
-from ..batch import Batch
+from ..batch import SampleBatch
 from ..values import normal_columns
 
 Row = tuple[Any, ...]
 
 
-def encode(batch: Batch) -> bytes:
+def encode(batch: SampleBatch) -> bytes:
     """Return a batch as bytes. Raises Unstorable."""
     probes = {sample.probe.name: sample.probe for sample in batch.samples}
     parts = {
@@ -25,12 +25,12 @@ def encode(batch: Batch) -> bytes:
     return json.dumps(parts, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
 
 
-def decode(payload: bytes) -> Batch:
+def decode(payload: bytes) -> SampleBatch:
     """Return the batch. Raises ValueError, KeyError or TypeError for other bytes."""
     parts = json.loads(payload)
     probes = {row[0]: _probe(row) for row in parts["probes"]}
     samples = tuple(_sample(probes, row) for row in parts["samples"])
-    return Batch(samples, tuple(_outcome(row) for row in parts["outcomes"]))
+    return SampleBatch(samples, tuple(_outcome(row) for row in parts["outcomes"]))
 
 
 def _probe_as_row(probe: Probe) -> Row:

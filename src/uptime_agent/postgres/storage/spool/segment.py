@@ -40,7 +40,7 @@ class Counts:
 
 
 @frozen
-class Record:
+class SegmentRecord:
     """A record. `end`: the next one's offset."""
 
     counts: Counts
@@ -54,7 +54,7 @@ def framed(payload: bytes, counts: Counts) -> bytes:
     return _HEAD.pack(_MAGIC, *fields, _checksum(fields, payload)) + payload
 
 
-def read_record(path: Path, offset: int) -> Record | None:
+def read_record(path: Path, offset: int) -> SegmentRecord | None:
     """Return a record; None: torn, damaged or none. Raises OSError."""
     with path.open("rb") as file:
         file.seek(offset)
@@ -65,7 +65,7 @@ def read_record(path: Path, offset: int) -> Record | None:
         payload = file.read(length) if magic == _MAGIC else b""
     if magic != _MAGIC or len(payload) < length or _checksum((length, *counted), payload) != checksum:
         return None
-    return Record(Counts(*counted), payload, offset + _HEAD.size + length)
+    return SegmentRecord(Counts(*counted), payload, offset + _HEAD.size + length)
 
 
 def survey(path: Path, offset: int = 0) -> tuple[Counts, int]:

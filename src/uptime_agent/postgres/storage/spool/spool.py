@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from ..batch import Batch, joined
+from ..batch import SampleBatch, joined
 from .encoding import decode, encode
 from .segment import Counts, framed, read_record, survey, sync_folder
 
@@ -79,7 +79,7 @@ class Spool:
                 self._offset = 0
             self._drop_empty()
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: SampleBatch) -> None:
         """Write and sync. Raises SpoolFailed or Unstorable, and then changes nothing."""
         counts = Counts(len(batch.samples), batch.rows, len(batch.outcomes))
         record = framed(encode(batch), counts)
@@ -104,7 +104,7 @@ class Spool:
             self._sizes[number] = size + len(record)
             self._counts[number] = self._counts.get(number, Counts()) + counts
 
-    def oldest(self, weight: int = 1) -> Batch | None:
+    def oldest(self, weight: int = 1) -> SampleBatch | None:
         """Return the oldest batches as one, up to `weight`. They stay until `done`. Raises SpoolFailed."""
         with _told(self.folder):
             while self._counts:
@@ -116,8 +116,8 @@ class Spool:
                 self._give_up(number)
         return None
 
-    def _read(self, number: int, weight: int) -> tuple[list[Batch], int, Counts]:
-        found: list[Batch] = []
+    def _read(self, number: int, weight: int) -> tuple[list[SampleBatch], int, Counts]:
+        found: list[SampleBatch] = []
         end, counts = self._offset, Counts()
         while weight > 0 and (record := read_record(self._path(number), end)) is not None:
             try:

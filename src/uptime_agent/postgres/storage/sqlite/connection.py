@@ -31,7 +31,7 @@ _SETTINGS: Final = (
 _LASTING: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class Lock:
+class MetricsLock:
     """The file `path`.lock: one process writes, and kill -9 releases it."""
 
     def __init__(self, path: Path) -> None:

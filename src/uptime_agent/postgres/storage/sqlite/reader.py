@@ -31,7 +31,7 @@ _SIZES: Final = """
 """
 
 
-class Reader:
+class SqliteReader:
     """Looks into one file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -18,8 +18,8 @@ from ..reading import LAST_KINDS, Stock, StoredSample
 from ..retention import Retention
 from ..shape import columns_to_add, table_of
 from ..values import fingerprint, microseconds, normal_columns
-from .connection import Lock, connect, connect_reader, errors, put, transaction
-from .reader import Reader
+from .connection import MetricsLock, connect, connect_reader, errors, put, transaction
+from .reader import SqliteReader
 from .schema import add_columns, migrate, quoted, types_of
 from .sweep import Sweep
 
@@ -39,7 +39,7 @@ class SqliteMetrics:
         self.path = Path(path)
         self.retention = retention or Retention()
         self._most_bytes = most_bytes
-        self._lock = Lock(self.path)
+        self._lock = MetricsLock(self.path)
         self._connection: sqlite3.Connection | None = None
         self._types: dict[str, dict[str, str]] = {}
         self._series: dict[tuple[str, str, str], int] = {}
@@ -99,17 +99,17 @@ class SqliteMetrics:
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
         """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
-            return Reader(connection).samples(target, probe, limit)
+            return SqliteReader(connection).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
-            return Reader(connection).outcomes(target, probe, limit)
+            return SqliteReader(connection).outcomes(target, probe, limit)
 
     def stock(self) -> list[Stock]:
         """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
-            return Reader(connection).stock()
+            return SqliteReader(connection).stock()
 
     def interrupt(self) -> None:
         """End another thread's wait."""

@@ -7,8 +7,8 @@ from inspect import iscoroutinefunction
 from types import FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
-from ._habits import Habits
-from ._needs import Needs
+from .._limits import Needs
+from .habits import Habits
 
 
 class Held:

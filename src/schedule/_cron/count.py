@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from ._cron_times import Times
-from ._wall import SECOND
+from .._common import SECOND
+from .times import Times
 
 DAY: Final = timedelta(days=1)
-LONGEST: Final = 100 * DAY
+MAX_SPAN: Final = 100 * DAY
 """Each day is checked for a change of clocks, a hundred in 0.1 ms. Ten thousand schedules may share a gap."""
 
 _BEFORE: Final = 2 * DAY
@@ -28,7 +28,7 @@ Relaunch = tuple[datetime, datetime, timedelta]
 
 
 def count(times: Times, zone: ZoneInfo, after: datetime, until: datetime) -> int:
-    """Count slots as `Cron.count` does, between UTC instants at most LONGEST apart.
+    """Count slots as `Cron.count` does, between UTC instants at most MAX_SPAN apart.
 
     Raises OverflowError near the ends of the calendar.
     """

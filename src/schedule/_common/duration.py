@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from ._errors import ScheduleError, shown
-from ._instant import LONGEST_DURATION, MICROSECOND
+from .errors import ScheduleError, shown
+from .instant import LONGEST_DURATION, MICROSECOND
 
 _MICROS: Final = {
     "weeks": 604_800_000_000,

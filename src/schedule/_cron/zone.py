@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from ._cron_times import Times
-from ._wall import SECOND, change, first_instant, offsets
+from .._common import SECOND, change, first_instant, offsets
+from .times import Times
 
 
 def next_instant(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:

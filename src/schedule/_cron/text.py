@@ -6,14 +6,13 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
-from ._cron_days import days
-from ._cron_field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Field, starred, values
-from ._cron_hash import is_hashed, resolve
-from ._cron_times import Times
-from ._errors import ScheduleError
-from ._foreign import line_advice
+from .._common import ScheduleError, line_advice
+from .days import days
+from .field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Field, starred, values
+from .hash import is_hashed, resolve
+from .times import Times
 
-LONGEST: Final = 1000
+MAX_CHARACTERS: Final = 1000
 NICKNAMES: Final = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -35,8 +34,8 @@ def normal(expression: str) -> str:
     """Use single spaces. Raises ScheduleError for other types, non-ASCII and long text."""
     if not isinstance(expression, str):
         raise ScheduleError(f'a cron expression must be text such as "*/5 * * * *", not {expression!r}')
-    if len(expression) > LONGEST or not expression.isascii():
-        raise ScheduleError(f"cron expression {expression[:50]!r}...: write at most {LONGEST} ASCII characters")
+    if len(expression) > MAX_CHARACTERS or not expression.isascii():
+        raise ScheduleError(f"cron expression {expression[:50]!r}...: write at most {MAX_CHARACTERS} ASCII characters")
     return " ".join(expression.split())
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from attrs import frozen
 
-from ._cron_days import Days
-from ._cron_field import next_value
+from .days import Days
+from .field import next_value
 
 CALENDAR_CYCLE: Final = 400
 """Years after which the Gregorian calendar repeats: a day not in one cycle never comes."""

@@ -6,17 +6,17 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
-from ._needs import Needs
-from ._plain_line import Rank
+from .needs import Needs
+from .plain_line import Rank
 
 
-class Claim(Protocol):
+class LimitedWork(Protocol):
     needs: Needs
     is_waiting: bool
     size: int
 
 
-C = TypeVar("C", bound=Claim)
+C = TypeVar("C", bound=LimitedWork)
 
 
 @frozen

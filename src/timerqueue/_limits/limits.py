@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import Final, Generic
 
-from ._errors import UnknownLimit
-from ._limit import C, Lender, LentLimit, Limit, LimitStatistics, Line
-from ._needs import Needs
-from ._plain_line import COMPACT_ABOVE, PlainLine, Rank
+from .._errors import UnknownLimit
+from .limit import C, Lender, LentLimit, Limit, LimitStatistics, Line
+from .needs import Needs
+from .plain_line import COMPACT_ABOVE, PlainLine, Rank
 
 PATIENCE: Final = 8
 

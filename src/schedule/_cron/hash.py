@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ._cron_field import DAY, Field
-from ._errors import ScheduleError
-from ._phase import stable_hash
+from .._common import ScheduleError, stable_hash
+from .field import DAY, Field
 
 _HASHED: Final = re.compile(r"H(?:\(([0-9]{1,4})-([0-9]{1,4})\))?(?:/([0-9]{1,4}))?", re.IGNORECASE)
 _EVERY_MONTH_HAS: Final = 28

@@ -19,7 +19,7 @@ from weakref import getweakrefcount
 import anyio
 from anyio.abc import TaskGroup
 
-from ._worker import Worker
+from .worker import Worker
 
 if TYPE_CHECKING:
     import trio
@@ -34,7 +34,7 @@ Traces = tuple[int, int, str]
 """Shows whether work used its task: weak and strong reference counts, and name."""
 
 
-class Tasks(Protocol):
+class LoopTasks(Protocol):
     begins_elsewhere: bool
     """Whether a new task can begin while another runs. If not, waiting work begins first in the serving task."""
 
@@ -73,7 +73,7 @@ class Tasks(Protocol):
         """Whether the task ends with this error too. The work knows it."""
 
 
-def tasks_of(group: TaskGroup) -> Tasks:
+def tasks_of(group: TaskGroup) -> LoopTasks:
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:

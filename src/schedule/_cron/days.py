@@ -14,8 +14,8 @@ from typing import Final
 
 from attrs import frozen
 
-from ._cron_field import DAY, WEEKDAY, Field, starred, values
-from ._croniter import Rare, is_rare, read_day, read_weekday
+from .croniter import Rare, is_rare, read_day, read_weekday
+from .field import DAY, WEEKDAY, Field, starred, values
 
 _LENGTHS: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EVERY_WEEK: Final = 1 | 1 << 7 | 1 << 14 | 1 << 21 | 1 << 28

@@ -8,8 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ._errors import ScheduleError
-from ._foreign import item_meant
+from .._common import ScheduleError, item_meant
 
 _ITEM: Final = re.compile(r"(?:(\*)|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?)(?:/([0-9]{1,4}))?", re.IGNORECASE)
 

@@ -13,8 +13,8 @@ from contextvars import Context
 from logging import getLogger
 from typing import Any, Final, Protocol
 
-from ._habits import Habit
-from ._work import Runner, Work
+from .habits import Habit
+from .work import Runner, Work
 
 logger = getLogger(__name__)
 
@@ -22,7 +22,7 @@ FORCE: Final = 10
 """Times killed work is told to end before its coroutine is abandoned."""
 
 
-class Owner(Protocol):
+class WorkerOwner(Protocol):
     current: Work | None
     steps: int
 
@@ -71,7 +71,7 @@ class Worker(Runner):
 
     def __init__(
         self,
-        owner: Owner,
+        owner: WorkerOwner,
         work: Work | None = None,
         running: Coroutine[Any, Any, Any] | None = None,
         habit: Habit | None = None,

@@ -12,9 +12,9 @@ from typing import Final
 from attrs import field, frozen
 from attrs.converters import optional
 
-from ._duration import duration_text, positive
-from ._errors import ScheduleError, shown
-from ._instant import EPOCH, FIRST_INSTANT, LAST_INSTANT, MICROSECOND, utc
+from .duration import duration_text, positive
+from .errors import ScheduleError, shown
+from .instant import EPOCH, FIRST_INSTANT, LAST_INSTANT, MICROSECOND, utc
 
 LONGEST_CLOSURE: Final = 10_000
 """Questions to its parts for one slot, after which a schedule counts as closed for good."""

@@ -12,7 +12,7 @@ TRIALS: Final = 8
 
 LONGEST_TRIAL: Final = 2**16
 
-MOST: Final = 10_000
+MAX_FUNCTIONS: Final = 10_000
 """Functions remembered. Above it all are forgotten, so that none is kept for ever."""
 
 
@@ -57,7 +57,7 @@ class Habits:
     def _of_code(self, code: object) -> Habit:
         habit = self._known.get(id(code))
         if habit is None:
-            if len(self._known) >= MOST:
+            if len(self._known) >= MAX_FUNCTIONS:
                 self._known.clear()
             habit = self._known[id(code)] = Habit(code)  # the habit holds the code, so that its id stays its own
         return habit

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from ._errors import ScheduleError
-from ._wall import find_zone
+from .errors import ScheduleError
+from .wall import find_zone
 
 _NAME: Final = 3
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from hashlib import blake2b
 
-from ._duration import positive
-from ._errors import ScheduleError
-from ._instant import MICROSECOND
+from .duration import positive
+from .errors import ScheduleError
+from .instant import MICROSECOND
 
 
 def stable_hash(text: str) -> int:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from ._cron_field import DAY, WEEKDAY, Field, values
-from ._errors import ScheduleError
+from .._common import ScheduleError
+from .field import DAY, WEEKDAY, Field, values
 
 if TYPE_CHECKING:
     from croniter import croniter

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from zoneinfo import ZoneInfo, available_timezones
 
-from ._errors import ScheduleError
+from .errors import ScheduleError
 
 SECOND = timedelta(seconds=1)
 

@@ -18,10 +18,10 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from ._habits import Habits
-from ._tasks import Tasks, Traces, tasks_of
-from ._work import HELD, Bundle, Detached, Host, Runner, Work
-from ._worker import Worker, never
+from .habits import Habits
+from .tasks import LoopTasks, Traces, tasks_of
+from .work import HELD, Bundle, Detached, Host, Runner, Work
+from .worker import Worker, never
 
 logger = getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Workers(Host):
         self.begins: Callable[[Work], None] | None = None
         self.habits = Habits()
         self.context = Context()
-        self._tasks: Tasks | None = None
+        self._tasks: LoopTasks | None = None
         self._workers: set[Worker] = set()
         self._awake = 0
         self.ready: deque[Work] = deque()

@@ -6,14 +6,12 @@ from zoneinfo import ZoneInfo
 
 from attrs import field, frozen
 
-from ._cron_count import LONGEST, count
-from ._cron_lint import lint
-from ._cron_text import bound, fields, normal, read
-from ._cron_times import Times
-from ._cron_zone import next_instant
-from ._instant import FIRST_INSTANT, utc
-from ._schedule import Schedule
-from ._wall import find_zone, zone_name
+from .._common import FIRST_INSTANT, Schedule, find_zone, utc, zone_name
+from .count import MAX_SPAN, count
+from .lint import lint
+from .text import bound, fields, normal, read
+from .times import Times
+from .zone import next_instant
 
 _DAWN: Final = FIRST_INSTANT + timedelta(days=2)
 """Before it some zones have no wall time."""
@@ -71,7 +69,7 @@ class Cron(Schedule):
         """
         after, until = max(utc(after), _DAWN), utc(until)
         try:
-            last = min(until, after + LONGEST)
+            last = min(until, after + MAX_SPAN)
             return count(self._times, self._zone, after, last) if last > after else 0, last >= until
         except OverflowError:
             return None

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ._cron_field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Field, Item, item, starred, values
-from ._cron_hash import is_hashed
-from ._croniter import is_rare
+from .croniter import is_rare
+from .field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Field, Item, item, starred, values
+from .hash import is_hashed
 
 _SHORTEST_MONTHS: Final = 28
 _NUMBER: Final = re.compile(r"(?<![#/0-9])[0-7]")

@@ -1,0 +1,7 @@
+"""Is there room? Limits, their units, and the work that waits for units."""
+
+from .limit import Lender, LimitStatistics
+from .limits import Limits
+from .needs import Needs, needs_of
+
+__all__ = ["Lender", "LimitStatistics", "Limits", "Needs", "needs_of"]

@@ -1,0 +1,8 @@
+"""Who runs it? Work, the workers that run coroutines, and the tasks of each event loop."""
+
+from .habits import UNKNOWN
+from .work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async
+from .worker import Worker
+from .workers import Workers
+
+__all__ = ["HELD", "UNKNOWN", "Bundle", "Detached", "Held", "Host", "Runner", "Work", "Worker", "Workers", "is_async"]
