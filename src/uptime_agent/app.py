@@ -27,10 +27,10 @@ from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, Push, without_collections
 from .heartbeat import Heart
 from .reload import Reload, Source, told_of
-from .roster import CheckDeps
 from .show import Display, Screen
 from .signals import GRACE, attended
-from .targets import TargetStatus
+from .standing import TargetStatus
+from .targets import CheckDeps
 from .text import Redactor
 from .web import NotListening, listen
 
@@ -88,12 +88,12 @@ class _Agent:
         self._clock = parts.ways.clock
         self._scheduler = parts.scheduler
         self._monitor = parts.monitor
-        self._targets = parts.targets
+        self._checking = parts.checking
         self._scheduler.listen(self._look_around, ShardsMoved, AgentLost)
         self._scheduler.listen(self._listen)
-        self._targets.maintenance.plan(config.maintenance)
-        self._targets.roster.begin(config.targets)
-        self._targets.groups.follow(config.groups, self._clock.wall())
+        self._checking.maintenance.plan(config.maintenance)
+        self._checking.targets.begin(config.targets)
+        self._checking.groups.follow(config.groups, self._clock.wall())
         parts.signals.follow(config.targets)
         follows = source is not None and not plan.once
         self._reload = Reload(source, self._clock, self._follow, parts.monitor.notice) if follows and source else None
@@ -107,7 +107,7 @@ class _Agent:
             is_forced = await self._run_checks()
         if (report := self._parts.probing.report) is not None and not plan.once:
             monitor.notice(f"metrics at the end: {report}")
-        monitor.show(lambda display: display.stopped(self._targets.board.summary()))
+        monitor.show(lambda display: display.stopped(self._checking.board.summary()))
         if monitor.trouble is not None:
             raise monitor.trouble
         if self._taken_over is not None:
@@ -115,7 +115,7 @@ class _Agent:
         return 1 if is_forced or (plan.once and not self._is_all_well()) else 0
 
     def _is_all_well(self) -> bool:
-        asked = [each for each in self._targets.roster.listed if each.kind != PUSH.name]
+        asked = [each for each in self._checking.targets.listed if each.kind != PUSH.name]
         return all(map(_is_well, asked)) and not self._parts.probing.has_failed
 
     async def _run_checks(self) -> bool:
@@ -152,35 +152,35 @@ class _Agent:
             finally:
                 self._is_open.set()
         elif isinstance(event, RunMissed) and event.reason is MissedReason.NO_ROOM:
-            self._targets.roster.let_wait(event.job_id)
+            self._checking.targets.let_wait(event.job_id)
         elif isinstance(event, StoreDown) and event.is_taken_over:
             self._taken_over = event.error
             self._scheduler.stop(GRACE)
 
     def _look_around(self, _event: ShardsMoved | AgentLost) -> None:
-        self._targets.here.look_around()
+        self._checking.here.look_around()
         self._parts.recheck.make_up()
         self._parts.outbox.look_around()
         self._parts.signals.plan()
-        if self._targets.shared_groups is not None:
-            self._targets.shared_groups.look_around()
+        if self._checking.shared_groups is not None:
+            self._checking.shared_groups.look_around()
 
     def _begin(self) -> None:
-        config, parts, targets, say = self._config, self._parts, self._targets, self._monitor.notice
+        config, parts, checking, say = self._config, self._parts, self._checking, self._monitor.notice
         store = str(config.store) if parts.has_past else None
-        view = Screen(targets=targets.roster.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
+        view = Screen(targets=checking.targets.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
         self._monitor.begin(view)
         for warning in config.all_warnings:
             say(warning)
         if self._plan.once and config.channels:
             later = ", before an agent runs without it" if parts.has_past else ""
             say(f"--once ends with its checks: no channel is told of what they find{later}")
-        if gone := targets.roster.remove_others():
+        if gone := checking.targets.remove_others():
             say(f"no longer checked, because the configuration says so: {', '.join(gone)}; their history stays")
         parts.outbox.begin()
-        if targets.shared_groups is not None:
-            targets.shared_groups.begin()
-        targets.roster.begin_evenly()
+        if checking.shared_groups is not None:
+            checking.shared_groups.begin()
+        checking.targets.begin_evenly()
         parts.recheck.make_up()
         if not self._plan.once:  # then no port listens, and each is asked at once
             parts.signals.plan()
@@ -199,20 +199,20 @@ class _Agent:
 
     async def _follow(self, config: Config) -> None:
         before, self._config = self._config, config
-        parts, targets = self._parts, self._targets
+        parts, checking = self._parts, self._checking
         parts.ways.redactor.learn(config.secrets)
         parts.ways.resolver.follow(config.hosts, config.reach)
         parts.to_channels.follow(config.hosts)
         parts.room.follow(config)
-        targets.maintenance.plan(config.maintenance)
-        changes = await targets.roster.follow(config.targets)
+        checking.maintenance.plan(config.maintenance)
+        changes = await checking.targets.follow(config.targets)
         servers = await parts.probing.follow(config)
-        targets.groups.follow(config.groups, self._clock.wall())
+        checking.groups.follow(config.groups, self._clock.wall())
         parts.signals.follow(config.targets)
         parts.signals.plan()
         parts.delivery.follow(config.channels)
         parts.outbox.follow(config.channels, routes_of(config), config.rules)
-        targets.groups.tell()
+        checking.groups.tell()
         for warning in config.all_warnings:
             if warning not in before.all_warnings:
                 self._monitor.notice(warning)
@@ -245,9 +245,9 @@ class _Agent:
 
     async def _show_past(self) -> None:
         await self._is_open.wait()
-        await self._targets.recall.recall_all()
+        await self._checking.recall.recall_all()
         await self._clock.sleep(SETTLED)
-        self._targets.board.tell_downtime()
+        self._checking.board.tell_downtime()
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:

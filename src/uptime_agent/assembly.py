@@ -18,9 +18,9 @@ from .probing import Probing
 from .push import LIMIT as HANDED, MAX_AT_ONCE as MOST_HANDED, Signals
 from .quorum import Poll, duties_of, poll_of
 from .relations import LIMIT as GROUPS, Above, Answers, Elsewhere, Groups, Here, Parents, SharedGroups, elsewhere_of
-from .roster import CheckDeps, Roster, check_of, is_new, is_ours
 from .show import Display, Monitor
-from .targets import TASK as CHECK, Board, CheckTask, Gate, Maintenance, OnlineTarget, Recall, Recheck
+from .standing import TASK as CHECK, Board, CheckTask, Gate, Maintenance, OnlineTarget, Recall, Recheck
+from .targets import CheckDeps, Targets, check_of, is_new, is_ours
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
@@ -54,7 +54,7 @@ class TaskRoom:
 
 
 @frozen(kw_only=True)
-class Targets:
+class Checking:
     """An agent's targets, and what surrounds them."""
 
     board: Board
@@ -63,7 +63,7 @@ class Targets:
     here: Here
     groups: Groups | SharedGroups
     maintenance: Maintenance
-    roster: Roster
+    targets: Targets
 
     @property
     def shared_groups(self) -> SharedGroups | None:
@@ -80,7 +80,7 @@ class Parts:
     room: TaskRoom
     has_past: bool
     poll: Poll | None
-    targets: Targets
+    checking: Checking
     recheck: Recheck
     answers: Answers | None
     to_channels: Resolver
@@ -102,8 +102,8 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
     monitor = Monitor(display, scheduler.stop, clean)
     poll = None if is_once else poll_of(store, clock)
     elsewhere = None if is_once else elsewhere_of(store, clean)
-    targets = targets_of(scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere)
-    recheck = Recheck(scheduler, targets.board.targets, rest=CRASH_FLOOR)
+    checking = checking_of(scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere)
+    recheck = Recheck(scheduler, checking.board.targets, rest=CRASH_FLOOR)
     to_channels = Resolver(config.hosts)
     outbox = Outbox(
         scheduler,
@@ -134,13 +134,13 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
         room=room,
         has_past=store is not None,
         poll=poll,
-        targets=targets,
+        checking=checking,
         recheck=recheck,
-        answers=None if elsewhere is None else Answers(elsewhere, targets.here.is_here, recheck, clock),
+        answers=None if elsewhere is None else Answers(elsewhere, checking.here.is_here, recheck, clock),
         to_channels=to_channels,
         outbox=outbox,
         delivery=MessageDelivery(outbox, config.channels, ChannelDeps(to_channels, clock), clean),
-        outage=StoreOutage(targets.board.tell, clock, is_shared=config.store.fleet is not None),
+        outage=StoreOutage(checking.board.tell, clock, is_shared=config.store.fleet is not None),
         heart=heart_of(
             None if is_once else config.heartbeat,
             Vitals(scheduler, outbox),
@@ -158,7 +158,7 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
     return parts
 
 
-def targets_of(
+def checking_of(
     scheduler: Scheduler,
     ways: CheckDeps,
     network: Network,
@@ -166,7 +166,7 @@ def targets_of(
     is_once: bool = False,
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
-) -> Targets:
+) -> Checking:
     """Make what checks targets, and register its task."""
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
@@ -196,7 +196,7 @@ def targets_of(
         poll=poll,
     )
     scheduler.register(CHECK, task.run, without_store=True)
-    roster = Roster(
+    targets = Targets(
         scheduler,
         ways,
         board,
@@ -206,14 +206,14 @@ def targets_of(
         vote=None if poll is None or is_once else task.vote,
         is_once=is_once,
     )
-    return Targets(
+    return Checking(
         board=board,
         recall=recall,
         elsewhere=elsewhere,
         here=here,
         groups=groups,
         maintenance=maintenance,
-        roster=roster,
+        targets=targets,
     )
 
 
@@ -233,16 +233,16 @@ def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
 
 def _connect(parts: Parts) -> None:
     """The order matters: targets recall their past first."""
-    board, scheduler = parts.targets.board, parts.scheduler
+    board, scheduler = parts.checking.board, parts.scheduler
     board.subscribe(parts.outbox.hear)
     board.subscribe(parts.monitor.hear)
     board.subscribe(parts.recheck.hear)
     if parts.answers is not None:
         board.subscribe(parts.answers.hear)
-    board.subscribe(parts.targets.groups.hear)
+    board.subscribe(parts.checking.groups.hear)
     scheduler.listen(board.listen)
     scheduler.listen(parts.recheck.listen, RunEnded)
-    if (shared := parts.targets.shared_groups) is not None:
+    if (shared := parts.checking.shared_groups) is not None:
         scheduler.listen(shared.listen, RunEnded)
     scheduler.listen(parts.outbox.listen, RunEnded, JobFinished)
     scheduler.listen(parts.outage.listen, StoreDown, StoreUp)

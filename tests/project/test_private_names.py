@@ -46,10 +46,10 @@ def test_no_package_imports_private_names_of_another():
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        ("from schedule._errors import shown", ["schedule._common.errors.shown"]),
+        ("from schedule._errors import shown", ["schedule._errors.shown"]),
         ("import timerqueue._heap", ["timerqueue._heap"]),
         ("from timerqueue import _heap as heap", ["timerqueue._heap"]),
-        ("from ...schedule._errors import shown", ["schedule._common.errors.shown"]),
+        ("from ...schedule._errors import shown", ["schedule._errors.shown"]),
         ("def f():\n    from schedule import _errors", ["schedule._errors"]),
         ("from schedule import Every\nfrom scheduler.stores import Store", []),
         ("from .._values import Outcome\nfrom . import _words", []),

@@ -1,4 +1,7 @@
-"""What do all schedules share? Instants, durations, phases, wall clocks, their errors, and what a schedule is."""
+"""The parts that all schedules share: instants, durations, phases, wall clocks, and errors.
+
+Offers `Schedule` itself, and reads no clock.
+"""
 
 from .duration import duration, duration_text, positive
 from .errors import ScheduleError, shown

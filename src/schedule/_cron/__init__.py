@@ -1,4 +1,7 @@
-"""Which instants does a cron expression name? Its fields, days, times and zones, and what is wrong with it."""
+"""Cron expressions: their fields, days, times and zones, and advice about them.
+
+Offers `Cron`; `croniter` reads the fields.
+"""
 
 from .cron import Cron
 from .text import NICKNAMES, is_expression

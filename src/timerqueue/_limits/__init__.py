@@ -1,4 +1,7 @@
-"""Is there room? Limits, their units, and the work that waits for units."""
+"""Is there room? Limits, their units, and the work that waits for units.
+
+Knows ranks and units, and neither tasks nor time.
+"""
 
 from .limit import Lender, LimitStatistics
 from .limits import Limits

@@ -1,4 +1,7 @@
-"""Who runs it? Work, the workers that run coroutines, and the tasks of each event loop."""
+"""Who runs it? Work, the workers that run coroutines, and the tasks of each event loop.
+
+Knows no limit but by the needs of work.
+"""
 
 from .habits import UNKNOWN
 from .work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async

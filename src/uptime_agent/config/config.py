@@ -17,7 +17,7 @@ from ..heartbeat import Heartbeat, read_heartbeat
 from ..notify import ChannelRoute, Rules, Surroundings
 from ..quorum import check_shared, read_fleet
 from ..relations import GroupPlan
-from ..targets import PlannedMaintenance
+from ..standing import PlannedMaintenance
 from ..text import is_address
 from ..toml import (
     ConfigError,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from schedule import After, Every, Schedule, ScheduleError, Window, parse
 
 from ..relations import GroupPlan, circle
-from ..targets import PlannedMaintenance
+from ..standing import PlannedMaintenance
 from ..text import starts, wording
 from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, check_channels

@@ -10,7 +10,7 @@ from scheduler import StoreDown, StoreUp
 from timerqueue import Clock
 
 from ..checks import Status
-from ..targets import Closed, Incident, Opened
+from ..standing import Closed, Incident, Opened
 
 OURS: Final = f"the store of the agent on {platform.node()}"
 """Its name in messages, which are in memory alone."""

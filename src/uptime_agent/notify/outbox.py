@@ -22,7 +22,7 @@ from attrs import evolve
 
 from scheduler import ClockJumped, JobFinished, JobNotFound, Outcome, RunEnded, Scheduler
 
-from ..targets import Checked, CheckedAgain, Closed, GroupRecalled, Incident, News, NotChecked, Opened, Remembered
+from ..standing import Checked, CheckedAgain, Closed, GroupRecalled, Incident, News, NotChecked, Opened, Remembered
 from ..text import wording
 from .arrivals import Arrivals
 from .backlog import Backlog

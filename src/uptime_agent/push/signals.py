@@ -34,7 +34,7 @@ from timerqueue import Clock
 
 from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
-from ..targets import Skipped
+from ..standing import Skipped
 from ..web import HttpServer, Peers
 from .handing import Handing
 from .requests import NotKept, PushRequests, Take

@@ -11,7 +11,7 @@ import anyio
 from scheduler import StoreError
 
 from ..checks import Status
-from ..targets import Recall, TargetStatus, has_instants
+from ..standing import Recall, TargetStatus, has_instants
 from .elsewhere import Elsewhere
 from .here import Here
 from .parents import Parents

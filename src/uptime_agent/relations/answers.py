@@ -16,7 +16,7 @@ from attrs import define
 from scheduler import StoreError
 from timerqueue import Clock
 
-from ..targets import Checked, News, Recheck
+from ..standing import Checked, News, Recheck
 from .elsewhere import Elsewhere
 
 logger = getLogger(__name__)

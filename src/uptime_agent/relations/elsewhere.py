@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from scheduler import record_of
 from scheduler.stores import Store, StoredTick, capabilities
 
-from ..targets import Marks, TargetStatus, restore
+from ..standing import Marks, TargetStatus, restore
 
 MAX_TARGETS: Final = 1_000
 """Targets per statement."""

@@ -13,7 +13,7 @@ from zlib import crc32
 from attrs import define, frozen
 
 from ..checks import Status
-from ..targets import (
+from ..standing import (
     Checked,
     Closed,
     GroupRecalled,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..targets import Recall, TargetStatus
+from ..standing import Recall, TargetStatus
 from .elsewhere import Elsewhere
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from ..checks import Status
-from ..targets import TargetStanding, TargetStatus, is_down
+from ..standing import TargetStanding, TargetStatus, is_down
 from .groups import GroupPlan, GroupState, error_of, incident_of, is_enough
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from ..targets import TargetStatus
+from ..standing import TargetStatus
 from .judging import was_down
 
 

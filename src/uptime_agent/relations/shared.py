@@ -20,7 +20,7 @@ from schedule import Every, Missed
 from scheduler import AlreadyStopped, Job, JobNotFound, Outcome, Overlap, Retry, RunEnded, Scheduler
 
 from ..checks import Status
-from ..targets import Checked, Closed, GroupRecalled, News, Opened, Remembered, TargetStatus, is_down
+from ..standing import Checked, Closed, GroupRecalled, News, Opened, Remembered, TargetStatus, is_down
 from .elsewhere import Elsewhere, unmarked
 from .groups import GroupPlan, GroupState, forget, told_last
 from .judging import judged, member_of, state_of, was_down

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from scheduler import RunMissed, Scheduler
 
-from ..targets import Summary, TargetStatus
+from ..standing import Summary, TargetStatus
 
 
 @frozen(kw_only=True)

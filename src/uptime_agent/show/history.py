@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler import Outcome
 
-from ..targets import skipped_for, told
+from ..standing import skipped_for, told
 from ..text import wording
 from .lines import found_text, milliseconds, result_values
 from .notices import reason_text

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from scheduler import RunMissed
 
 from ..checks import CheckResult, Status
-from ..targets import Summary, TargetStatus, Verdict
+from ..standing import Summary, TargetStatus, Verdict
 from ..text import our_version, wording
 from .display import Screen
 from .notices import LeftOutWords

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from ..targets import (
+from ..standing import (
     Checked,
     CheckedAgain,
     ChecksLeftOut,

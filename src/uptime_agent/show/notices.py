@@ -24,7 +24,7 @@ from scheduler import (
 )
 from scheduler.stores import EVERYTHING
 
-from ..targets import CheckedAgain, Closed, LeftOutBefore, NotChecked, Opened, Outage, Trouble
+from ..standing import CheckedAgain, Closed, LeftOutBefore, NotChecked, Opened, Outage, Trouble
 from ..text import wording
 
 SAID_EVERY: Final = 60.0

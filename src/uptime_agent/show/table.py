@@ -12,7 +12,7 @@ from rich.text import Text
 from scheduler import Job, JobNotFound, RunMissed, WatchdogStatistics
 
 from ..checks import CheckResult, Status
-from ..targets import Summary, TargetStatus, Verdict
+from ..standing import Summary, TargetStatus, Verdict
 from ..text import wording
 from .display import Screen
 from .keys import HINT, Keyboard, ShownPart

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ..targets import TargetStatus, restore, verdict_of_record
+from ..standing import TargetStatus, restore, verdict_of_record
 from ..text import wording
 from ..uptime import WINDOWS, Latency, Past, Uptime, latency_over, together, uptime_over
 from .lines import milliseconds

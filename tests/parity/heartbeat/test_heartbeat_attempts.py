@@ -17,8 +17,8 @@ from uptime_agent.checks.net.resolve import Unresolved
 from uptime_agent.checks.target_check import Mode
 from uptime_agent.config.config import parse_config
 from uptime_agent.show.lines import JsonLines
-from uptime_agent.targets.flapping import THRESHOLD, TargetStanding, after
-from uptime_agent.targets.status import TargetStatus, fold
+from uptime_agent.standing.flapping import THRESHOLD, TargetStanding, after
+from uptime_agent.standing.status import TargetStatus, fold
 from uptime_agent.text.url import parse_url
 
 RESULT = {"u": TargetStanding.UP, "d": TargetStanding.DOWN}

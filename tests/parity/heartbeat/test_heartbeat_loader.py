@@ -15,7 +15,7 @@ from uptime_agent.app import RunPlan, run
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.config.config import parse_config
 from uptime_agent.config.place import StorePlace
-from uptime_agent.targets import recall
+from uptime_agent.standing import recall
 
 NAMES = ("first", "second")
 

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import Status
-from uptime_agent.targets.flapping import TargetStanding, after
-from uptime_agent.targets.status import TargetStatus, Verdict
+from uptime_agent.standing.flapping import TargetStanding, after
+from uptime_agent.standing.status import TargetStatus, Verdict
 
 RESULTS = {"u": TargetStanding.UP, "d": TargetStanding.DOWN}
 LETTERS = {TargetStanding.UP: "u", TargetStanding.DOWN: "d", TargetStanding.FLAPPING: "f"}

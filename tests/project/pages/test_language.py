@@ -29,7 +29,7 @@ READ = (
     "uptime_agent/quorum",
     "uptime_agent/show",
     "uptime_agent/tables",
-    "uptime_agent/targets",
+    "uptime_agent/standing",
     "uptime_agent/testing",
     "uptime_agent/text",
     "uptime_agent/toml",

@@ -9,8 +9,8 @@ from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import Finding, Status
 from uptime_agent.checks.holdups import TICK, Holdups
 from uptime_agent.checks.kinds import BY_SCHEME
-from uptime_agent.targets.flapping import TargetStanding
-from uptime_agent.targets.status import TargetStatus, fold
+from uptime_agent.standing.flapping import TargetStanding
+from uptime_agent.standing.status import TargetStatus, fold
 from uptime_agent.text.url import parse_url
 
 

@@ -15,8 +15,8 @@ from uptime_agent.checks.contract.result import Finding, Status
 from uptime_agent.checks.kinds import BY_SCHEME
 from uptime_agent.checks.net.resolve import Family
 from uptime_agent.checks.target_check import MOST_ADDRESSES, Mode
-from uptime_agent.targets.report import verdict_of
-from uptime_agent.targets.status import fold
+from uptime_agent.standing.report import verdict_of
+from uptime_agent.standing.status import fold
 from uptime_agent.text import Redactor
 from uptime_agent.text.url import Url, parse_url
 

@@ -16,7 +16,7 @@ from uptime_agent.config.place import MetricsPlace, StorePlace
 from uptime_agent.config.rights import warnings_about, warnings_about_owners
 from uptime_agent.show.display import Screen
 from uptime_agent.show.table import draw
-from uptime_agent.targets.status import TargetStatus, fold
+from uptime_agent.standing.status import TargetStatus, fold
 
 posix = pytest.mark.skipif(os.name != "posix", reason="rights are told in another way there")
 CHECK = '[[check]]\nname = "{}"\nurl = "https://h"\nverify = false\n'

@@ -12,7 +12,7 @@ import pytest
 from kit import until
 from scheduler import StoreDown, StoreUp
 from uptime_agent.heartbeat import OURS, StoreOutage
-from uptime_agent.targets import Closed, Opened
+from uptime_agent.standing import Closed, Opened
 
 
 @contextmanager

@@ -30,8 +30,8 @@ from uptime_agent.show.display import Screen
 from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import remembered_text
 from uptime_agent.show.table import draw
-from uptime_agent.targets.reading import restore
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.reading import restore
+from uptime_agent.standing.status import TargetStatus
 from uptime_agent.text import wording
 from uptime_agent.text.redact import RedactingFormatter, Redactor
 from uptime_agent.text.url import host_name, masked, parse_url, secrets_in

@@ -14,7 +14,7 @@ import night_life
 from night_judge import judge
 from night_world import Fate, Stretch, World
 from uptime_agent.checks.contract.result import Finding
-from uptime_agent.targets import task
+from uptime_agent.standing import task
 
 pytestmark = pytest.mark.slow
 

@@ -83,7 +83,7 @@ TARGET = {
 CASES = [(name, key) for name, (_, _, _, keys) in FORMATS.items() for key in keys]
 
 
-def targets_of(content):
+def checking_of(content):
     """Give each module of a file a target."""
     return {name: [TARGET[each["prober"]]] for name, each in content.get("modules", {}).items()}
 
@@ -105,16 +105,16 @@ def with_key(content, place, key, value):
 def brought_with(name, key, folder):
     """Import the file of a format with and without a key."""
     monitor, content, place, keys = FORMATS[name]
-    before = bring(monitor, content, folder, targets=targets_of(content))
+    before = bring(monitor, content, folder, targets=checking_of(content))
     changed = with_key(content, place, key, keys[key][0])
-    return before, bring(monitor, changed, folder, targets=targets_of(content))
+    return before, bring(monitor, changed, folder, targets=checking_of(content))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_without_any_of_them_loses_nothing(name, tmp_path):
     """Or else what is told of a key could be told of something else."""
     monitor, content, _, _ = FORMATS[name]
-    found = bring(monitor, content, tmp_path, targets=targets_of(content))
+    found = bring(monitor, content, tmp_path, targets=checking_of(content))
     assert len(found.checks) == 1
     assert [each for each in found.left if "signals come in" not in each and ": set " not in each] == []
 
@@ -144,5 +144,5 @@ def test_a_key_that_nobody_knows_is_told_with_its_line(name, key, tmp_path):
     """As one of a later version would be."""
     monitor, content, place, _ = FORMATS[name]
     changed = with_key(content, place, key, 7)
-    found = bring(monitor, changed, tmp_path, targets=targets_of(content))
+    found = bring(monitor, changed, tmp_path, targets=checking_of(content))
     assert found.told(key.partition(".")[0], found.line_of(key.partition(".")[0]))

@@ -207,7 +207,7 @@ async def test_the_limit_of_a_host_holds_for_those_that_are_redirected_to_it(ser
 @pytest.mark.slow
 async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, answers, monkeypatch):
     """Late, but none is left out for ever."""
-    monkeypatch.setattr("uptime_agent.roster.jobs.SHORTEST_GRACE", 0.01)
+    monkeypatch.setattr("uptime_agent.targets.jobs.SHORTEST_GRACE", 0.01)
 
     async def slow(server, stream):
         await anyio.sleep(0.1)

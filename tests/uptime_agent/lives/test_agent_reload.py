@@ -15,8 +15,8 @@ from uptime_agent.app import RunPlan
 from uptime_agent.checks.contract.result import Status
 from uptime_agent.config.config import parse_config, read_config
 from uptime_agent.reload import LOOK_EVERY, Reload, Source, in_short, told_of
-from uptime_agent.roster import TargetChanges
 from uptime_agent.show.table import LiveTable
+from uptime_agent.targets import TargetChanges
 from uptime_agent.text.redact import Redactor
 from uptime_agent.toml import ConfigError
 

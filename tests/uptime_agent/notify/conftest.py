@@ -11,7 +11,7 @@ from scheduler import ClockJumped, JobFinished, RunEnded, Scheduler, SchedulerSt
 from scheduler.stores.memory import MemoryStore
 from uptime_agent.checks import Resolver, Status
 from uptime_agent.notify import TASK, ChannelDeps, ChannelRoute, MessageDelivery, Outbox, Rules, Undelivered
-from uptime_agent.targets import Closed, Incident, Opened
+from uptime_agent.standing import Closed, Incident, Opened
 
 
 class Told:

@@ -9,7 +9,7 @@ from kit import settle
 from schedule import At, Every
 from scheduler import Outcome
 from uptime_agent.notify import ChannelRoute, Digest, MessageRate, Rules
-from uptime_agent.targets import (
+from uptime_agent.standing import (
     Board,
     Checked,
     CheckedAgain,
@@ -19,7 +19,7 @@ from uptime_agent.targets import (
     Remembered,
     TargetStatus,
 )
-from uptime_agent.targets.flapping import TargetStanding, TargetState
+from uptime_agent.standing.flapping import TargetStanding, TargetState
 
 DAY = 86_400
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

@@ -7,11 +7,11 @@ import pytest
 
 from scheduler import Scheduler, SchedulerStarted
 from scheduler.stores.memory import MemoryStore
-from uptime_agent.assembly import targets_of
+from uptime_agent.assembly import checking_of
 from uptime_agent.checks import Holdups, Resolver
 from uptime_agent.config import Network
 from uptime_agent.config.config import parse_config
-from uptime_agent.roster import CheckDeps
+from uptime_agent.targets import CheckDeps
 from uptime_agent.text import Redactor
 
 MONITORS = 2_000
@@ -30,13 +30,13 @@ async def starts_of(clock, wanted, store, *, takes, then=lambda _scheduler: None
     """
     scheduler = Scheduler(500, LIMITS, clock=clock, store=store)
     ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
-    targets = targets_of(scheduler, ways, Network())
-    targets.roster.begin(wanted)
+    checking = checking_of(scheduler, ways, Network())
+    checking.targets.begin(wanted)
     clock.advance(takes)
     found = []
 
     def started(_):
-        targets.roster.begin_evenly()
+        checking.targets.begin_evenly()
         found.extend(scheduler.get(each.name).next_start.timestamp() - clock.wall() for each in wanted)
         then(scheduler)
         scheduler.stop(grace=0)

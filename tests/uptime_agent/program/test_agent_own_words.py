@@ -20,9 +20,9 @@ from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.checks.tcp.tcp_check import TcpCheck
 from uptime_agent.show.lines import PlainLines, summary_text
 from uptime_agent.show.monitor import Monitor
-from uptime_agent.targets.board import Board
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.board import Board
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 from uptime_agent.text.url import Url
 
 UP = CheckResult(status=Status.UP, latency=0.1)

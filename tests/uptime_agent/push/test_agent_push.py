@@ -24,8 +24,8 @@ from uptime_agent.checks.contract.stopwatch import Stopwatch
 from uptime_agent.config.config import parse_config
 from uptime_agent.push.requests import NotKept
 from uptime_agent.push.signals import Signals, deadline_after, first_deadline
-from uptime_agent.roster import add_job
-from uptime_agent.targets import TASK
+from uptime_agent.standing import TASK
+from uptime_agent.targets import add_job
 from uptime_agent.toml.sections import ConfigError
 from uptime_agent.web import Peers
 

@@ -11,13 +11,13 @@ from scheduler import RunEnded, RunMissed, SchedulerStarted, StoreDown, StoreUp
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
-from uptime_agent.assembly import targets_of
+from uptime_agent.assembly import checking_of
 from uptime_agent.checks import Holdups, Resolver, Said, Signal
 from uptime_agent.config import Network
 from uptime_agent.config.config import parse_config
 from uptime_agent.push import Signals
-from uptime_agent.roster import CheckDeps
-from uptime_agent.targets import Closed, Opened
+from uptime_agent.standing import Closed, Opened
+from uptime_agent.targets import CheckDeps
 from uptime_agent.text import Redactor
 from uptime_agent.web import Peers
 
@@ -56,10 +56,10 @@ class World:
 
         def begin(scheduler, clock):
             ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
-            targets = targets_of(scheduler, ways, Network())
-            targets.roster.begin([self.target])
-            targets.board.subscribe(self._hear)
-            scheduler.listen(targets.board.listen)
+            checking = checking_of(scheduler, ways, Network())
+            checking.targets.begin([self.target])
+            checking.board.subscribe(self._hear)
+            scheduler.listen(checking.board.listen)
             taking = Signals(scheduler, lambda _: None, now=clock.wall, peers=self.peers)
             taking.follow([self.target])
             scheduler.listen(taking.listen, RunMissed, RunEnded, StoreDown, StoreUp)

@@ -13,8 +13,8 @@ from uptime_agent.checks.contract.check import Attempt
 from uptime_agent.checks.contract.stopwatch import Stopwatch
 from uptime_agent.config.config import parse_config
 from uptime_agent.push import LIMIT, MAX_AT_ONCE, Signals
-from uptime_agent.roster import add_job
-from uptime_agent.targets import TASK
+from uptime_agent.standing import TASK
+from uptime_agent.targets import add_job
 from uptime_agent.web import Peers
 
 NAMES = [f"backup{number}" for number in range(6)]

@@ -20,8 +20,8 @@ from uptime_agent.checks.contract.stopwatch import Stopwatch
 from uptime_agent.config.config import parse_config
 from uptime_agent.push import Signals, first_deadline, signals as module
 from uptime_agent.push.requests import NotKept
-from uptime_agent.roster import add_job
-from uptime_agent.targets import TASK
+from uptime_agent.standing import TASK
+from uptime_agent.targets import add_job
 from uptime_agent.web import Peers
 
 TOKEN = "backup-7f3a9c51d2e8"

@@ -6,8 +6,8 @@ from scheduler import Scheduler, StoreUnavailable
 from scheduler.stores.memory import MemoryStore
 from timerqueue import SystemClock
 from uptime_agent.relations import Above, Here, Parents
-from uptime_agent.targets import Recall
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import Recall
+from uptime_agent.standing.status import TargetStatus
 
 NAMES = [f"target-{number}" for number in range(20)]
 

@@ -18,10 +18,10 @@ from uptime_agent.config.config import parse_config
 from uptime_agent.relations import GroupPlan, Groups
 from uptime_agent.show.lines import JsonLines
 from uptime_agent.show.notices import describe_group
-from uptime_agent.targets import Board, Checked, Closed, Opened, TargetStanding
-from uptime_agent.targets.reading import restore
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import Board, Checked, Closed, Opened, TargetStanding
+from uptime_agent.standing.reading import restore
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 
 
 class Site:

@@ -14,10 +14,10 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.relations import Above, Elsewhere, GroupPlan, Groups, Here, Parents, SharedGroups, circle
-from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
-from uptime_agent.targets.flapping import TargetStanding
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
+from uptime_agent.standing.flapping import TargetStanding
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 
 FOREVER = 1e9
 

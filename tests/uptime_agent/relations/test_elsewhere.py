@@ -13,15 +13,15 @@ from scheduler import StoreUnavailable
 from scheduler.stores import StoredTick
 from scheduler.testing import simulate
 from timerqueue.testing import START
-from uptime_agent.assembly import targets_of
+from uptime_agent.assembly import checking_of
 from uptime_agent.checks import CheckResult, Holdups, Resolver, Status
 from uptime_agent.checks.tcp.tcp_check import TcpCheck
 from uptime_agent.config import Network, Target
 from uptime_agent.relations import Elsewhere
-from uptime_agent.roster import CheckDeps
-from uptime_agent.targets import Checked, is_down
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import Checked, is_down
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
+from uptime_agent.targets import CheckDeps
 from uptime_agent.text import Redactor, parse_url
 
 
@@ -87,14 +87,14 @@ def test_a_check_does_not_know_while_the_store_does_not_say_who_is_down_above(mo
 
     def build(scheduler, clock):
         ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
-        targets = targets_of(scheduler, ways, Network(), elsewhere=Elsewhere(reports.latest, str))
+        checking = checking_of(scheduler, ways, Network(), elsewhere=Elsewhere(reports.latest, str))
         every = Every(60, anchor=START)
         check = TcpCheck(url=parse_url("tcp://127.0.0.1:1", {"tcp": None}))
         shop = Target(name="shop", kind="tcp", check=check, schedule=every, depends_on=("router",))
         router = Target(name="router", kind="tcp", check=check, schedule=every, start=START + timedelta(days=1))
-        targets.roster.begin([shop, router])
-        targets.board.subscribe(lambda news: told.append(news.target.last) if isinstance(news, Checked) else None)
-        scheduler.listen(targets.board.listen)
+        checking.targets.begin([shop, router])
+        checking.board.subscribe(lambda news: told.append(news.target.last) if isinstance(news, Checked) else None)
+        scheduler.listen(checking.board.listen)
 
         async def heal():
             monkeypatch.setattr(patience, long)

@@ -17,9 +17,9 @@ from uptime_agent.relations import Elsewhere, GroupPlan, Groups, SharedGroups
 from uptime_agent.relations.groups import GroupState
 from uptime_agent.relations.judging import GroupMember, judged, state_of
 from uptime_agent.relations.shared import GROUP, LIMIT
-from uptime_agent.targets import TASK, Board, Checked, CheckTask, Closed, Opened, Recall
-from uptime_agent.targets.flapping import TargetStanding, TargetState
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import TASK, Board, Checked, CheckTask, Closed, Opened, Recall
+from uptime_agent.standing.flapping import TargetStanding, TargetState
+from uptime_agent.standing.status import TargetStatus
 
 NAMES = ["a", "b", "c", "d"]
 FOREVER = 1e9

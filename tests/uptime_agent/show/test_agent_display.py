@@ -21,9 +21,9 @@ from uptime_agent.show.lines import JsonLines, PlainLines
 from uptime_agent.show.monitor import Monitor
 from uptime_agent.show.notices import LeftOutWords
 from uptime_agent.show.table import LiveTable, draw
-from uptime_agent.targets.board import Board, Summary
-from uptime_agent.targets.report import report_of, verdict_of
-from uptime_agent.targets.status import TargetStatus, fold
+from uptime_agent.standing.board import Board, Summary
+from uptime_agent.standing.report import report_of, verdict_of
+from uptime_agent.standing.status import TargetStatus, fold
 
 if sys.platform != "win32":
     import termios

@@ -30,10 +30,10 @@ from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import JsonLines, PlainLines
 from uptime_agent.show.monitor import Monitor
 from uptime_agent.show.table import draw
-from uptime_agent.targets.board import Board
-from uptime_agent.targets.reading import restore
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.board import Board
+from uptime_agent.standing.reading import restore
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 from uptime_agent.text.redact import Redactor
 
 DOWN = CheckResult(status=Status.DOWN, address="127.0.0.2", latency=0.5, error="refused")

@@ -18,10 +18,10 @@ from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import JsonLines, PlainLines, remembered_text
 from uptime_agent.show.monitor import Monitor
 from uptime_agent.show.table import draw
-from uptime_agent.targets.news import Remembered
-from uptime_agent.targets.reading import restore, told
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.news import Remembered
+from uptime_agent.standing.reading import restore, told
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 from uptime_agent.text.redact import RedactingFormatter, Redactor
 
 EVIL = "\x1b[2J\x1b]0;owned\x07 \u202eevil\u2028\x9b31m"

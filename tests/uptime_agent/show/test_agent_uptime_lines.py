@@ -9,8 +9,8 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.show import json_uptime, plain_uptime, uptime_lines
-from uptime_agent.targets import TASK, Board, CheckTask, Recall
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import TASK, Board, CheckTask, Recall
+from uptime_agent.standing.status import TargetStatus
 
 HOUR = 3_600
 

@@ -14,9 +14,9 @@ from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.show.history import json_line, plain_line
 from uptime_agent.show.lines import JsonLines, PlainLines
 from uptime_agent.show.monitor import Monitor
-from uptime_agent.targets.board import Board
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.board import Board
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 
 DOWN = CheckResult(status=Status.DOWN, address="127.0.0.2", latency=0.5, error="refused")
 

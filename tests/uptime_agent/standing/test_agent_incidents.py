@@ -10,12 +10,12 @@ from agent_kit import record_of
 from kit import when
 from scheduler import Outcome, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets.board import Board
-from uptime_agent.targets.flapping import TargetStanding, after
-from uptime_agent.targets.incidents import Closed, Incident, Opened, incident_after
-from uptime_agent.targets.reading import restore
-from uptime_agent.targets.report import MAX_CHARACTERS, report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.board import Board
+from uptime_agent.standing.flapping import TargetStanding, after
+from uptime_agent.standing.incidents import Closed, Incident, Opened, incident_after
+from uptime_agent.standing.reading import restore
+from uptime_agent.standing.report import MAX_CHARACTERS, report_of
+from uptime_agent.standing.status import TargetStatus
 from uptime_agent.uptime import past_after
 
 FOUND = {

@@ -9,8 +9,8 @@ from timerqueue.testing import START
 from uptime_agent.checks import BY_SCHEME, CheckResult, Mode, Status
 from uptime_agent.config.config import parse_config
 from uptime_agent.config.preview import config_lines
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus, fold
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus, fold
 from uptime_agent.text import parse_url
 from uptime_agent.toml import ConfigError
 

@@ -1,4 +1,4 @@
-"""The roster adds and removes targets: status, check and job together."""
+"""Adds and removes targets: status, check and job together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from timerqueue import Clock
 from ..checks import Holdups, PushCheck, Resolver, StepsRun, TargetCheck, prepared
 from ..config import Target
 from ..relations import Above
-from ..targets import TASK, Board, TargetStatus
+from ..standing import TASK, Board, TargetStatus
 from ..text import Redactor
 from .jobs import VOTE, Vote, add_job, add_vote, grace_of, holds, patience_of
 
@@ -58,7 +58,7 @@ class TargetChanges:
         return bool(self.added or self.removed or self.changed)
 
 
-class Roster:
+class Targets:
     """The checked targets. `is_once`: one check each, whatever the schedule.
 
     `longest_doubt`: the `gate` of `add_job`. `vote`: None without other nodes. `listed`: always the same list.

@@ -11,7 +11,7 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.show import json_line, plain_line
-from uptime_agent.targets import (
+from uptime_agent.standing import (
     TASK,
     Board,
     Checked,
@@ -24,7 +24,7 @@ from uptime_agent.targets import (
     PlannedMaintenance,
     Recall,
 )
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.status import TargetStatus
 
 
 def window(first, length, name="repair", targets=("api",)):

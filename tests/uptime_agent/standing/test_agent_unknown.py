@@ -11,11 +11,11 @@ from schedule import Cron, Every
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore, simulate
 from timerqueue.testing import START
-from uptime_agent.assembly import targets_of
+from uptime_agent.assembly import checking_of
 from uptime_agent.checks import Finding, Holdups, Mode, Resolver, Status
 from uptime_agent.config import Network, Target
-from uptime_agent.roster import CheckDeps, holds
-from uptime_agent.targets import Checked, Closed, Opened, Recheck
+from uptime_agent.standing import Checked, Closed, Opened, Recheck
+from uptime_agent.targets import CheckDeps, holds
 from uptime_agent.text import Redactor, parse_url
 from uptime_agent.uptime import uptime_over
 
@@ -62,13 +62,13 @@ class World:
         for each in (self.target, *self.probes):
             each.check.clock[:] = [clock]
         ways = CheckDeps(Resolver({}), clock, Redactor(), Holdups(clock))
-        self.targets = targets_of(scheduler, ways, Network(probes=self.probes))
-        self.targets.roster.begin([self.target])
-        self.targets.board.subscribe(Recheck(scheduler, self.targets.board.targets).hear)
-        self.targets.board.subscribe(self._hear)
-        scheduler.listen(self.targets.board.listen)
+        self.checking = checking_of(scheduler, ways, Network(probes=self.probes))
+        self.checking.targets.begin([self.target])
+        self.checking.board.subscribe(Recheck(scheduler, self.checking.board.targets).hear)
+        self.checking.board.subscribe(self._hear)
+        scheduler.listen(self.checking.board.listen)
         if self.is_late:
-            self.targets.roster.let_wait("api")
+            self.checking.targets.let_wait("api")
 
         async def hog():
             if self.is_late and BEGIN <= clock.wall() - T0 < END:
@@ -94,7 +94,7 @@ class World:
         simulate(
             self.build, seconds, start=START + timedelta(seconds=since), store=self.store, limit=1, limits={"tcp": 9}
         )
-        return self.targets.board.targets["api"]
+        return self.checking.board.targets["api"]
 
 
 def see_that_nothing_has_happened(world, status, known):

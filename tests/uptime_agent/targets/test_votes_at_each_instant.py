@@ -11,7 +11,7 @@ from timerqueue.testing import START
 from uptime_agent.checks.tcp.tcp_check import TcpCheck
 from uptime_agent.config import Target
 from uptime_agent.quorum import Quorum
-from uptime_agent.roster.jobs import VOTE, add_vote
+from uptime_agent.targets.jobs import VOTE, add_vote
 from uptime_agent.text import parse_url
 
 

@@ -13,9 +13,9 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
-from uptime_agent.targets.flapping import TargetStanding
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import TASK, Board, CheckTask, Closed, Opened, Recall, Recheck
+from uptime_agent.standing.flapping import TargetStanding
+from uptime_agent.standing.status import TargetStatus
 
 STATUS = {"u": Status.UP, "d": Status.DOWN, "?": Status.UNKNOWN}
 

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from kit import when
 from scheduler import Outcome, Record, RunEnded
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets.reading import restore, verdict_of_record
-from uptime_agent.targets.report import MAX_CHARACTERS, Report, report_of, verdict_of
-from uptime_agent.targets.status import TargetStatus, Verdict, fold
+from uptime_agent.standing.reading import restore, verdict_of_record
+from uptime_agent.standing.report import MAX_CHARACTERS, Report, report_of, verdict_of
+from uptime_agent.standing.status import TargetStatus, Verdict, fold
 
 UP = CheckResult(
     status=Status.UP, address="127.0.0.1", latency=0.004, phases={"connect": 0.001}, detail={"http_status": 200}

@@ -10,9 +10,9 @@ from scheduler.stores.memory import MemoryStore
 from timerqueue import SystemClock
 from timerqueue.testing import ManualClock
 from uptime_agent.checks import CheckResult, Status
-from uptime_agent.targets import Board, Recall
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import Board, Recall
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 
 NAMES = [f"target-{number}" for number in range(20)]
 

@@ -13,7 +13,7 @@ from scheduler import InvalidJob, JobNotFound, Overlap, Scheduler
 
 from ..checks import STEPS, TIMEOUT_OF_ALWAYS, Mode, PushCheck, StepsCheck
 from ..config import Start, Target
-from ..targets import TASK
+from ..standing import TASK
 
 Vote = Callable[[str], Awaitable[object]]
 """Checks a target and votes."""

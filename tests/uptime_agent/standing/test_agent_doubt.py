@@ -9,8 +9,8 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START, ManualClock
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets import TASK, Board, CheckTask, Gate, OnlineTarget, Opened, Recheck
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing import TASK, Board, CheckTask, Gate, OnlineTarget, Opened, Recheck
+from uptime_agent.standing.status import TargetStatus
 
 DOWN = CheckResult(status=Status.DOWN, error="refused")
 UP = CheckResult(status=Status.UP)

@@ -5,11 +5,11 @@ import pytest
 from kit import when
 from scheduler import JobChanged, JobState, LoopBlocked, MissedReason, Outcome, RunEnded, RunMissed, SchedulerStarted
 from uptime_agent.checks.contract.result import CheckResult, Status
-from uptime_agent.targets.board import Board
-from uptime_agent.targets.incidents import Opened
-from uptime_agent.targets.news import Checked, CheckedAgain, ChecksLeftOut, LeftOutBefore, NotChecked
-from uptime_agent.targets.report import report_of
-from uptime_agent.targets.status import TargetStatus
+from uptime_agent.standing.board import Board
+from uptime_agent.standing.incidents import Opened
+from uptime_agent.standing.news import Checked, CheckedAgain, ChecksLeftOut, LeftOutBefore, NotChecked
+from uptime_agent.standing.report import report_of
+from uptime_agent.standing.status import TargetStatus
 
 DOWN = CheckResult(status=Status.DOWN, error="refused")
 MISSED = RunMissed("api", when(20.0), when(20.0), 1, MissedReason.OVERLAP)
