@@ -13,7 +13,49 @@ FILES = sorted(SOURCE.rglob("*.py"))
 TEST_FILES = sorted((ROOT / "tests").rglob("test_*.py"))
 
 LONGEST_FUNCTION = 70
-LONGEST_FILE = 400
+LONGEST_FILE = 300
+LONGEST_EXCEPTION = 400
+LONGER = {
+    "scheduler/_commits/commits.py": "one loop over batches: what it does after each answer is read as a whole",
+    "scheduler/_control/parts.py": "the verbs of a job in parts, in step with those of a plain job",
+    "scheduler/_control/registry.py": "one add and many adds share each step",
+    "scheduler/_fleet/node.py": "what a node does at each answer of its lease",
+    "scheduler/_fleet/queue/dispatch.py": "the way of an execution, in and out",
+    "scheduler/_jobs/job.py": "one class: the slots of a job, and its handle's verbs",
+    "scheduler/_jobs/options.py": "one check for each option, in a table at the end",
+    "scheduler/_journal/journal.py": "one note for each kind of change",
+    "scheduler/_restore/reconciler.py": "one row becomes one job, whatever it was before",
+    "scheduler/_runs/bundles.py": "the quick way of plain runs, written out",
+    "scheduler/_runs/run.py": "one class: a run from room to outcome",
+    "scheduler/_runs/runs.py": "the way of a tick from the heap to its end",
+    "scheduler/_scheduler.py": "the options of a scheduler and of its jobs, documented for help()",
+    "scheduler/_values/events.py": "every event, documented for help()",
+    "scheduler/_values/statistics.py": "every count, documented for help()",
+    "scheduler/stores/_postgres/connection.py": "every way in which a connection fails",
+    "scheduler/stores/_postgres/execution_statements.py": "SQL",
+    "scheduler/stores/_postgres/sharing/sharing.py": "one method for each verb of the protocol",
+    "scheduler/stores/_postgres/statements.py": "SQL",
+    "scheduler/stores/_postgres/units.py": "one round, in SQL and in Python",
+    "scheduler/stores/_rows.py": "every row, documented for who writes a store",
+    "scheduler/stores/_sharing.py": "a protocol, documented for who writes a store",
+    "scheduler/stores/memory.py": "one method for each verb of the protocol",
+    "scheduler/stores/postgres.py": "one method for each verb of the protocol",
+    "scheduler/testing/_rules_of_schedulers.py": "rules, one after another",
+    "scheduler/testing/_simulate.py": "one world with its clock, and a story of it",
+    "timerqueue/_limits/limits.py": "one account: taking, waiting, giving back and reserving decide together",
+    "timerqueue/_pool.py": "one class: room, order and ends of work",
+    "timerqueue/_workers/workers.py": "one class: workers come, idle and go",
+    "uptime_agent/cli.py": "every command and option, with its help",
+    "uptime_agent/config/config.py": "every table of the file",
+    "uptime_agent/config/place.py": "every key of the store",
+    "uptime_agent/config/target.py": "every key of a check",
+    "uptime_agent/notify/outbox.py": "one class: what becomes of a message",
+    "uptime_agent/postgres/fleet.py": "one class: servers come, change and go",
+    "uptime_agent/postgres/storage/writer.py": "one queue between probes and a store that may be away",
+    "uptime_agent/standing/reading.py": "one reader for each part of a report",
+    "uptime_agent/standing/status.py": "one fold of results into a status",
+}
+"""Files that may be longer than the others, and why they are not two."""
 
 # Ruff's TID251 refuses the same names; this sees what a `noqa` would hide.
 RUFF = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]
@@ -82,8 +124,10 @@ def test_no_function_is_longer_than_a_screen():
 
 
 def test_no_file_is_long():
-    """A longer one answers two questions: split it between them."""
-    assert [relative(file) for file in FILES if len(file.read_text("utf-8").splitlines()) > LONGEST_FILE] == []
+    """A longer one answers two questions, or has its reason in the list above."""
+    lengths = {relative(file): len(file.read_text("utf-8").splitlines()) for file in FILES}
+    longer = {file: length for file, length in lengths.items() if length > LONGEST_FILE}
+    assert (sorted(longer), max(longer.values()) <= LONGEST_EXCEPTION) == (sorted(LONGER), True)
 
 
 def test_only_the_clock_reads_time_and_randomness():
