@@ -1,4 +1,4 @@
-"""Which stored jobs are ours: all (Alone), our shards' (stores.Shares), or jobs out of a queue (Held).
+"""Which stored jobs are ours: all (Alone), our shards' (stores.OwnedShards), or jobs out of a queue (Claims).
 
 Ask from any thread; only its maker changes it, on the loop.
 """

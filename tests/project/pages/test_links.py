@@ -58,3 +58,34 @@ def test_each_decision_has_a_number_of_its_own():
 def test_links_are_found_as_a_reader_sees_them(text, found):
     """One that is overlooked is one that rots."""
     assert LINK.findall(text) == found
+
+
+MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+ALL_FILES = [f"/{file.relative_to(ROOT).as_posix()}" for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
+
+
+def test_files_of_the_map_are_there():
+    """A file that has moved takes its row along: a reader who is sent astray believes nothing else on the page."""
+    named = set(re.findall(r"`([\w./]+\.py)`", MAP))
+    assert {name for name in named if not any(file.endswith(f"/{name}") for file in ALL_FILES)} == set()
+
+
+def folders_of_the_map():
+    """Yield each folder of a table of folders, and the modules that its row names."""
+    tables = re.findall(r"^### `(\w+)`\n(.*?)(?=^#|\Z)", MAP, re.MULTILINE | re.DOTALL)
+    for package, text in tables:
+        for folder, row in re.findall(r"^\| `([\w/]+)/` \| [^|]*\|(.*)\|$", text, re.MULTILINE):
+            yield f"/src/{package}/{folder}/", re.findall(r"`(\w+)`", row)
+
+
+def test_modules_of_the_map_are_there():
+    """So do the modules that stand in the row of a folder."""
+    rows = dict(folders_of_the_map())
+    assert len(rows) > 30
+    missing = [
+        folder + name
+        for folder, names in rows.items()
+        for name in names
+        if not any(f"{folder}{name}.py" in file or f"{folder}{name}/" in file for file in ALL_FILES)
+    ]
+    assert missing == []
