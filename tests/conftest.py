@@ -39,16 +39,14 @@ def pytest_configure(config):
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Have a worker for each core, and twice as many with `--all`: what is slow waits for servers and processes.
+    """Have two workers for each core, eight at most: more than half of the time a test waits for servers and processes.
 
     Few tests, or a person who wants to look on, have none: a worker imports and collects everything for itself, and
     its output is not seen. `-n 2` on the command line wins.
     """
     looks_on = config.option.capture == "no" or config.option.usepdb
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return (
-        0 if looks_on or tiers.are_few(config.option, config.args) else min(2 * cores if tiers.runs_all() else cores, 8)
-    )
+    return 0 if looks_on or tiers.are_few(config.option, config.args) else min(2 * cores, 8)
 
 
 @pytest.hookimpl(trylast=True)

@@ -138,7 +138,7 @@ def test_a_server_that_says_nothing_counts_as_gone(tmp_path, monkeypatch):
 def test_a_server_that_could_not_be_reached_is_left_alone_for_a_while(tmp_path, monkeypatch):
     """A thousand ticks cost one attempt to connect, not a thousand times its patience."""
     attempts = []
-    monkeypatch.setattr(commander, "Connection", lambda *a: attempts.append(a) or fail())
+    monkeypatch.setattr(commander, "BeanstalkConnection", lambda *a: attempts.append(a) or fail())
 
     def fail():
         msg = "nobody there"

@@ -144,7 +144,7 @@ def slow_to_begin(total, named):
     return LIMITS(total, {**named, "tcp": 1.0})
 
 
-BEGINS, LIMITS = task._Ending.__init__, night.Limits
+BEGINS, LIMITS = task._Ending.__init__, night.CheckLimits
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ BEGINS, LIMITS = task._Ending.__init__, night.Limits
     [
         (task._Ending, "__init__", always_late, "unknown, though we were online"),
         (task._Ending, "__init__", never_late, "late at .*, and yet told down"),
-        (night, "Limits", slow_to_begin, "though there was room"),
+        (night, "CheckLimits", slow_to_begin, "though there was room"),
     ],
 )
 def test_the_judge_finds_what_is_wrong_with_lateness(monkeypatch, part, name, defect, words):
