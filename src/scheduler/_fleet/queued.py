@@ -16,6 +16,7 @@ from .._values import DispatchStatistics
 from ..stores import StoredTick, StoreUnavailable, View
 from .all_rows import AllRows
 from .node import Node, NodeParts
+from .on_node import OnNode
 from .queue import Dispatch, QueueAudit
 
 logger = getLogger(__name__)
@@ -93,9 +94,7 @@ class Queued:
         return self.dispatch.statistics()
 
 
-class QueueNode:
-    is_patient = True
-    reads_beside = True
+class QueueNode(OnNode):
     leaves_ticks = False
 
     def __init__(self, parts: NodeParts, dispatch: Dispatch, audit: QueueAudit) -> None:
@@ -112,25 +111,6 @@ class QueueNode:
 
     def rows(self) -> Rows:
         return AllRows(self._sharing, [])
-
-    def begin(self, group: TaskGroup) -> None:
-        group.start_soon(self.node.run, name="scheduler shards")
-
-    def hint(self) -> None:
-        """Any thread."""
-        self.node.hint()
-
-    def give_away(self) -> None:
-        self.node.give_away()
-
-    def end(self) -> None:
-        self.node.end()
-
-    def close(self) -> None:
-        self.node.close()
-
-    def abandon(self) -> None:
-        self.node.let_go()
 
     # -- what the node asks for ----------------------------------------------------------------------------------------
 

@@ -15,12 +15,11 @@ from .._values import DispatchStatistics
 from ..stores import Assignment, OwnedShards, StoredTick, View
 from .all_rows import AllRows
 from .node import Node, NodeParts
+from .on_node import OnNode
 from .shards import Handoff, Moves, Takeover
 
 
-class Sharded:
-    is_patient = True
-    reads_beside = True
+class Sharded(OnNode):
     leaves_ticks = True
 
     def __init__(self, parts: NodeParts, shares: OwnedShards, rows: RowParts) -> None:
@@ -47,27 +46,6 @@ class Sharded:
 
     def owed(self) -> list[StoredTick]:
         return self._sharing.owed(self._shares.all())
-
-    def begin(self, group: TaskGroup) -> None:
-        group.start_soon(self.node.run, name="scheduler shards")
-
-    def hint(self) -> None:
-        """Any thread."""
-        self.node.hint()
-
-    def give_away(self) -> None:
-        self.node.give_away()
-
-    def end(self) -> None:
-        self.node.end()
-
-    def close(self) -> None:
-        """Any thread."""
-        self.node.close()
-
-    def abandon(self) -> None:
-        """Give up all shards: others took them while we joined. Any thread."""
-        self.node.let_go()
 
     def queue_statistics(self) -> DispatchStatistics | None:
         return None
