@@ -16,9 +16,10 @@ _NEVER_BOUND: Final = (After, At, Calendar)
 
 
 def text_of(schedule: Schedule, key: str | None = None) -> str:
-    """Return a text that `parse` reads as an equal schedule; with `key`, equal once both are bound to it.
+    """Return a text that `parse` reads as an equal schedule.
 
-    Raises ScheduleError for a class of your own, a schedule bound to another key, or too long a text.
+    `key`: leave out of the text what binding to this key added; the schedule that `parse` reads is equal once bound.
+    Raises ScheduleError for a class of your own, a schedule bound to another key, or a text that is too long.
     """
     kind = type(schedule)
     if kind in _NEVER_BOUND or (kind is Every and schedule.anchor is None):  # type: ignore[attr-defined] # nearly all schedules

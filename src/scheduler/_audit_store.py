@@ -2,10 +2,10 @@
 
     nodes       nodes whose leases ended long ago are removed; their shards become free
     rows        nodes are asked about jobs that they may have lost, and mend them
-    queue       each job without an owner gets one execution, which stands in the queue
+    queue       each job without an owner gets one execution, the row of its next tick, which waits in the queue
 
-Nodes may run meanwhile: each of sixteen parts is checked under the try-lock of their own audits. Synchronous: it needs
-its own thread or program.
+Nodes may run meanwhile. The jobs are checked in sixteen parts. Each part has a lock, which the audits of nodes take
+too. The calls block: make them in a thread or a program of their own.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Became(Enum):
     """The fate of a doubted job."""
 
     MENDED = "mended"
-    """Its node had lost it, and has it again."""
+    """The job's node had lost it, and has it again."""
     WELL = "well"
-    """Its node knows it. It waits for room, or for its last run."""
+    """The job's node has it. The job waits for room, or for the end of its last run."""
     NOT_ANSWERED = "not answered"
-    """Its node did not answer in time, but audits every few minutes."""
+    """The job's node did not answer in time. The node audits its own jobs every few minutes."""
     WITH_NOBODY = "with nobody"
     """No node has it. The next node that starts takes it."""
 
@@ -63,7 +63,9 @@ class Became(Enum):
 
 @frozen
 class Finding:
-    """A doubted job, due since that tick. `reason`: what was wrong."""
+    """A job that an audit doubted. `due`: its next tick by its row, if any. `reason`: the fault that its node has
+    mended.
+    """
 
     job_id: str
     doubt: Doubt
@@ -78,8 +80,8 @@ class StoreAudit:
 
     - `jobs`: unpaused jobs in the checked parts. `busy`: parts that other audits were checking.
     - `buried`: names of removed nodes. `free`: shards without an owner, though there are nodes.
-    - Of a queue: `planned`: jobs that got an execution. `requeued`: executions that it lacked, or had too late.
-      `withdrawn`: executions that no job needs. `failed`: jobs that could not be planned.
+    - With a queue: `planned`: jobs that got an execution. `requeued`: executions that the queue had lost, or would give
+      too late. `withdrawn`: executions that no job needs. `failed`: jobs that could not be planned.
     """
 
     jobs: int
@@ -111,9 +113,9 @@ def audit_store(
 ) -> StoreAudit:
     """Audit a store, and the queue of its jobs, once.
 
-    `wait`: seconds for nodes to answer. `queue` is opened and closed here, and should take nothing:
-    `BeanstalkdQueue(address, reservers=0)`. Raises StoreError or QueueUnavailable, and ValueError if the jobs stand in
-    a queue and none is given.
+    `wait`: seconds for nodes to answer. `queue` is opened and closed here. It should claim no ticks:
+    `BeanstalkdQueue(address, reservers=0)`. Raises StoreError or QueueUnavailable. Raises ValueError if the jobs wait
+    in a queue and `queue` is None.
     """
     clock = SystemClock() if clock is None else clock
     with store.visit() as visit:

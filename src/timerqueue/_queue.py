@@ -1,7 +1,7 @@
 """TimerQueue: the active object around a TimerHeap.
 
-A lock held for one operation guards the heap, so `cancel` knows at once whether it came in time. Only an earlier push
-ends the loop's one wait (`Wake`).
+A lock held for one operation guards the heap, so `cancel` knows at once whether it came in time. Only an entry that is
+due before the loop's wait ends makes the loop wake up (`Wake`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Timer(Alarm):
         return self._queue.disarm(self)
 
     def reschedule(self, due: float) -> bool:
-        """Move the call to `due` (monotonic seconds). False: it had fired or was cancelled. Any thread.
+        """Move the call to `due` (monotonic seconds). False: it had fired, was cancelled, or the queue has stopped. Any
+        thread.
 
         Raises ValueError if `due` is not finite.
         """
@@ -109,7 +110,7 @@ class TimerQueue(Resident):
         self._is_stopped = False
         self._wake: Wake | None = None
         self._awaited = -math.inf  # when the wait ends; -inf: the loop is awake and will look by itself
-        self._looked = -math.inf  # when the last due entry had been removed
+        self._looked = -math.inf  # when no due entry was left; -inf: some are left
         self._last_fired = -math.inf
         self._pace = 0.0
         self._fired = 0
@@ -140,7 +141,7 @@ class TimerQueue(Resident):
     def arm(self, alarm: Alarm, due: float) -> None:
         """Fire your own alarm, which must not be waiting, at `due` (monotonic seconds). Any thread.
 
-        Raises as `push`.
+        Raises ValueError and LifecycleError as `push` does.
         """
         _check_due(due)
         with self._lock:
@@ -151,7 +152,7 @@ class TimerQueue(Resident):
             self._call_loop()
 
     def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
-        """Arm alarms, at least one. After `stop` none fires."""
+        """Arm one or more alarms. After `stop`, arm none. Raises ValueError if a due time is not finite."""
         _check_due(sum(dues) / len(dues))  # a single due time that is not finite makes the sum not finite
         with self._lock:
             if not self._is_stopped:
@@ -232,7 +233,7 @@ class TimerQueue(Resident):
         return due
 
     def _count(self, batch: list[Alarm], now: float) -> None:
-        """An entry pushed after its due time is not late."""
+        """Count fired entries. An entry pushed after its due time is not late."""
         self._fired += len(batch)
         late = now - max(batch[0].due, self._looked)
         self._lateness_max = max(self._lateness_max, late)
@@ -247,9 +248,9 @@ class TimerQueue(Resident):
                 logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
 
     async def _wait_until(self, due: float | None) -> None:
-        """Wait until `due`, and after firing at least for the pace, so that more becomes due.
+        """Wait until `due`. After firing, wait at least for the pace, so that more entries become due.
 
-        Entries already due when the loop looked, or left over, skip the pace.
+        There is no pace for entries that were due when the loop looked, or that a full batch left over.
         """
         wake = self._wake
         if wake is None or self._lifecycle.state is not LifecycleState.RUNNING:

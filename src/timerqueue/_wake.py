@@ -27,10 +27,10 @@ WHOLE_MILLISECOND: Final = 0.001
 
 
 PACE: Final = 0.0005
-"""Seconds between two looks at the timers, at least.
+"""The least seconds between two looks at the timers.
 
-Else a busy loop would come back for every few timers. At 40,000 runs a second, each costs 22 us without the pace, 15 us
-with it.
+Without this pace a busy loop would wake up for every few timers. At 40,000 runs a second, a run costs 22 us without the
+pace, and 15 us with it.
 """
 
 _ASLEEP: Final = {
@@ -44,10 +44,10 @@ class Wake(Protocol):
     """A task's wait that any thread may end."""
 
     pace: float
-    """Seconds: entries due within them are looked at together."""
+    """Seconds: the loop looks at entries due within this time together."""
 
     async def wait(self, seconds: float | None) -> None:
-        """Return after `seconds` (None: never), or at once when `set` was or is called."""
+        """Return after `seconds`, or at once when `set` was or is called. None: wait only for `set`."""
 
     def set(self) -> None:
         """End the wait, or else the next one. Any thread."""
@@ -146,13 +146,13 @@ def _trio_watched() -> Iterator[Callable[[], bool]]:
     rounds = _Rounds()
     add_instrument(rounds)  # type: ignore[arg-type] # it has some of an Instrument's hooks, which is enough
     try:
-        yield lambda: rounds.last == 1  # who asks
+        yield lambda: rounds.last == 1  # the task that asks
     finally:
         remove_instrument(rounds)  # type: ignore[arg-type]
 
 
 class _Rounds:
-    """A trio instrument: tasks stepped in the `last` round, and in this round. Order in a round is random."""
+    """A trio instrument that counts the tasks stepped in the `last` round of the loop. Their order is random."""
 
     def __init__(self) -> None:
         self.last = self._now = math.inf  # the round in which it begins is not counted
@@ -214,9 +214,9 @@ class Pulse:
 
 
 def _of_trio() -> dict[str, Any]:
-    """Return what trio keeps for this thread, such as the present `task`.
+    """Return trio's data for this thread, such as the present `task`.
 
-    Before Python 3.13 an inspected frame keeps what was seen, and trio's frames live long.
+    Frames are not asked: before Python 3.13 an inspected frame keeps its locals alive, and trio's frames live long.
     """
     kept = getattr(sys.modules.get("trio._core._run"), "GLOBAL_RUN_CONTEXT", None)
     return {} if kept is None else vars(kept)

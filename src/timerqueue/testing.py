@@ -24,8 +24,8 @@ class ManualClock:
     """A clock for tests. It stands still until you move it or, with `autojump`, until all tasks are idle.
 
     The wall clock begins at `start`, `monotonic` at 1,000, so that mixing them up shows. With `autojump=True` waiting
-    takes no real time: when `is_idle()` (always, by default), time jumps to the end of the next wait. Use it in one
-    event loop's thread.
+    takes no real time: if all tasks are idle and `is_idle()` agrees, time jumps to the end of the next wait. By default
+    `is_idle()` is True. Use it in one event loop's thread.
     """
 
     announces_steps = True
@@ -82,7 +82,7 @@ class ManualClock:
     async def travel_until(self, is_over: Callable[[], bool], may_pass: Callable[[], bool]) -> None:
         """Let time pass from wait to wait while `may_pass()`, else in real time, until `is_over()`.
 
-        With `autojump` only wait.
+        With `autojump` the clock moves by itself, so this only waits.
         """
         real = make_wake()
         await self._settle()
@@ -170,7 +170,9 @@ SETTLE_TURNS = 50
 """Turns of the event loop after which everything that needs no time counts as done."""
 
 QUIET_TURNS = 3
-"""Turns with all other tasks idle after which all is done. Sockets and threads have been looked at."""
+"""Turns in a row with all other tasks idle, after which all is done. The loop has looked at sockets and threads in
+them.
+"""
 
 ROUNDING = 1e-9
 """Seconds by which two computations of one instant may differ."""

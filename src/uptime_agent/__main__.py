@@ -18,7 +18,7 @@ def main() -> NoReturn:
 
 
 def run() -> str | int | None:
-    """Return the exit code. Then clean up, and call `leave`."""
+    """Run the command, and return its exit code. The caller cleans up and calls `leave`."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
         from .cli import cli  # noqa: PLC0415 - so that what is missing can be named
@@ -33,7 +33,7 @@ def run() -> str | int | None:
 
 def _writable(stream: TextIO | None) -> TextIO:
     """Escape characters outside the stream's encoding."""
-    if stream is None:  # closed before we began; its number would go to the next file that is opened, the store's
+    if stream is None:  # closed before we began: the next opened file, the store's, would get its number
         return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open until the end
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")

@@ -1,7 +1,7 @@
-"""Notes about a job stand aside while another session locks its rows.
+"""Changes of a job are put aside while another session locks the job's row.
 
-After tenths of a second the store names the locked jobs, which wait, and the rest is sent. Later parts wait behind
-them, in order. On the loop, except for the last look.
+If a commit waits for tenths of a second, the store names the locked jobs. Their changes wait aside, and the rest of the
+batch is sent. Later changes of these jobs wait behind. Everything runs on the loop, except `look_last`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .writer import Writer
 logger = getLogger(__name__)
 
 LOCKED_FOR: Final = 0.5
-"""Seconds between looks."""
+"""Seconds between two looks at which rows are still locked."""
 
 Found = Callable[[set[str] | None, Exception | None], object]
 
 
 class LockedRows:
-    """`go_on`: sends sealed batches."""
+    """`go_on` sends the sealed batches, which wait for their commit."""
 
     def __init__(self, store: Store, writer: Writer, core: Core, go_on: Callable[[], object]) -> None:
         self._find = capabilities(store).locked
@@ -49,7 +49,7 @@ class LockedRows:
         self._look_soon()
 
     def keep_aside(self, locked: Collection[str] = ()) -> None:
-        """Let sealed parts of locked jobs stand aside. No commit is under way."""
+        """Put the changes of locked jobs in sealed batches aside. Call it while no commit is under way."""
         journal = self._journal
         if not (locked or journal.aside.parts):
             return

@@ -24,12 +24,12 @@ OnLoop = Callable[..., object]
 
 class Writer(Protocol):
     def submit(self, call: Call, done: Done) -> None:
-        """Make the call after earlier ones, and answer `done` on the loop. Returns at once."""
+        """Make the call after earlier calls, then call `done` on the loop with its result or error. Returns at once."""
 
     def close(self, wait: float, let_go: Callable[[], object]) -> bool:
         """Take no more calls, and wait up to `wait` seconds for the others.
 
-        False: a call does not return. If it ever does, `let_go` is called in its own thread.
+        False: a call hangs. If it returns later, `let_go` is called in a thread of its own.
         """
 
 
@@ -40,7 +40,7 @@ class _Task:
 
 
 async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
-    """Make a call after earlier calls, and wait for it. Raises what it raises."""
+    """Make a call after earlier calls, and wait for it. Raises the call's errors."""
     done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
 
     def answered(found: T, error: Exception | None) -> None:
@@ -55,7 +55,7 @@ async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
 
 
 class InlineWriter:
-    """For a store that never waits: calls are made at once, or after the answer that submits them."""
+    """For a store that never waits: calls are made at once. A call that a `done` submits is made after that `done`."""
 
     def __init__(self) -> None:
         self._tasks: deque[_Task] = deque()

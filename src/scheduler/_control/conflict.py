@@ -1,4 +1,4 @@
-"""Conflicts: a job is added under the id of another."""
+"""Conflicts: a job is added under an id that another job has."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stays(job: Job, on_conflict: OnConflict) -> bool:
 
 
 def refuse_switch(job: Job, other: Job) -> None:
-    """Raise InvalidJob if only one of the jobs is stored, or another node might get it."""
+    """Raise InvalidJob if only one of the jobs is stored, or if `other` might belong to another node."""
     if (job.task is None) != (other.task is None):
         msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
         raise InvalidJob(msg)
@@ -41,7 +41,7 @@ def refuse_switch(job: Job, other: Job) -> None:
 
 
 def refuse_to_move(job: Job, policy: Policy) -> None:
-    """Raise InvalidJob if another node might get the job while its own runs it."""
+    """Raise InvalidJob if the job might move to another node while its present node runs it."""
     for name in ("place", "where", "agents", "apart"):
         kept = getattr(job.policy, name)
         if getattr(policy, name) != kept:
@@ -54,7 +54,7 @@ def planned_alike(job: Job, other: Job, start: Start) -> bool:
 
 
 def is_same(job: Job, other: Job) -> bool:
-    """Arguments that cannot be compared count as different."""
+    """Compare tasks and definitions. Arguments that cannot be compared count as different."""
     try:
         return job.task == other.task and job.definition == other.definition
     except BaseException:  # noqa: BLE001 - an argument may raise anything when it is compared, such as an array

@@ -9,7 +9,7 @@ from .._values import AgentStatistics, FleetStatistics
 
 
 def fleet_of(jobs: JobList) -> FleetStatistics | None:
-    """None: the store is not shared, or its nodes not seen yet."""
+    """None: the store is not shared, or no view of its nodes has been read yet."""
     view = jobs.ownership.view
     if view is None:
         return None

@@ -1,4 +1,4 @@
-"""How jobs are added. A new job is listed, and starts, at once. Any thread."""
+"""Adding jobs. A new job is listed and planned at once. Any thread."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Registry(Verbs):
         super().__init__(core, lifecycle, tasks, has_store=has_store)
         self._by_id = core.jobs.by_id
         self._lock = core.jobs.lock
-        self._known: Callable[..., Any] | None = None  # its arguments were checked last
+        self._known: Callable[..., Any] | None = None  # the function whose arguments were checked last
         self._takes = 0
         self._called: tuple[Callable[..., Any] | None, Call | None] = None, None  # the last function, and its call
 
-    def add(  # noqa: PLR0917 - short ways for the usual; keywords would cost as for Job
+    def add(  # noqa: PLR0917 - keywords would cost time, as for Job
         self,
         id: str | None,
         schedule: SomeSchedule,
@@ -94,7 +94,7 @@ class Registry(Verbs):
                 bound,
                 planner,
                 policy,
-                self.lateness.by_kind.get(policy.kind) or Histogram(),  # kept with the first such job
+                self.lateness.by_kind.get(policy.kind) or Histogram(),  # kept with the first job of its kind
                 name,
                 tags_of(tags) if tags else NO_TAGS,
             )
@@ -145,14 +145,16 @@ class Registry(Verbs):
     def _put_drafts(self, drafts: Drafts, start: Start, on_conflict: OnConflict) -> list[Job]:
         try:
             return self._put_all(drafts, start, on_conflict)
-        except LifecycleError:  # it has stopped at this very moment
+        except LifecycleError:  # the scheduler has stopped at this moment
             for job in drafts.by_id.values():
                 self._discard(job)
             self.refuse_if_stopped()
             raise
 
-    def call_of(self, func: Callable[..., Any], inline: bool) -> Call:  # noqa: FBT001 - for every job that is added
-        """Remember the last function's call: many jobs have the same. Raises InvalidJob."""
+    def call_of(self, func: Callable[..., Any], inline: bool) -> Call:  # noqa: FBT001 - called for every job
+        """Return the call for a function. Raises InvalidJob. The last call is kept, because many jobs have the same
+        function.
+        """
         known, call = self._called
         if known is not func or inline or call is None:
             call = call_of(func, inline=inline)
@@ -308,8 +310,8 @@ class Registry(Verbs):
             self._see_whose(job, first, start)
 
     def _see_whose(self, job: Job, first: FirstStart, start: Start) -> None:
-        """Begin a job that is ours now. Else send its node the start, if that was requested or may pass before the job
-        is read.
+        """Begin a job that is ours now. Otherwise send its node the first start, if the user set it or it may pass
+        before that node reads the job.
         """
         is_elsewhere = self._jobs.is_elsewhere(job)
         if job.is_elsewhere and not is_elsewhere:
@@ -340,7 +342,7 @@ class Registry(Verbs):
         self._begin(job, first.at_once, first.due_us)
         self._keep(job, None, first, early.start, early.on_conflict)
 
-    def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
+    def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - called for every job
         job.lateness = self.lateness.by_kind.setdefault(job.policy.kind, job.lateness)
         self._runs.enroll(job)
         if self._jobs.begins_elsewhere(job, at_once=at_once):
@@ -354,7 +356,7 @@ class Registry(Verbs):
                 self._queue.push(AT_ONCE, self._runs.start_at_once, job)
             if due_us is not None:
                 self._starts.plan_first(job, due_us)
-        except LifecycleError:  # it has stopped at this very moment
+        except LifecycleError:  # the scheduler has stopped at this moment
             self._discard(job)
             self.refuse_if_stopped()
             raise

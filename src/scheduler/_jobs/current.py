@@ -19,9 +19,9 @@ class CurrentRun:
     `due` and `deadline` are aware, in UTC. `deadline` None: no timeout, or it ends after the year 9999. `attempt`
     counts from 1. `fence` identifies the attempt.
 
-    With one scheduler on the store, `fence` rises with every mark: give it to whatever must refuse a late writer. If
-    nodes share the store, it orders nothing. Then give `job_id`, `due` and `attempt`: of one tick, the lower attempt is
-    the late one.
+    With one scheduler on the store, `fence` rises with every mark: hand it to a receiver that must refuse late calls.
+    If nodes share the store, fences have no order. Then hand over `job_id`, `due` and `attempt`: of two calls for one
+    tick, the lower attempt is late.
     """
 
     job_id: str
@@ -32,7 +32,7 @@ class CurrentRun:
     _job: Job = field(eq=False, repr=False)
 
     def set_next_start(self, at: datetime) -> None:
-        """See Job.set_next_start. It holds however this run ends."""
+        """See Job.set_next_start. The start holds however this run ends."""
         self._job.set_next_start(at)
 
 

@@ -31,7 +31,7 @@ class JobList:
         self._on_part_gone: Callable[[str], object] = _nobody
         self._number = 1
         self._offered = ""
-        """Offered again until a job takes it."""
+        """The id that `free_id` returned last. Perhaps no job has taken it."""
 
     def __len__(self) -> int:
         return len(self.by_id)
@@ -51,12 +51,12 @@ class JobList:
         return job.task is not None and self.is_others(job.id, job.policy)
 
     def is_others(self, id: str, policy: Policy) -> bool:
-        """A job in parts has no owner; its parts do."""
+        """Return whether other nodes have the job. A job in parts has no owner; its parts do."""
         ours = self.ownership
         return not ours.holds(id, policy.place, policy.where) or (policy.agents is not None and ours.is_shared)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
-        """`at_once`: the new job has a start now."""
+        """Return whether another node begins the new job. `at_once`: the job has a start now."""
         if job.task is None:
             return False
         policy, ours = job.policy, self.ownership
@@ -73,7 +73,7 @@ class JobList:
         return self.ownership.agent_of(job.id, job.policy.place, job.policy.where)
 
     def check_placement(self, policy: Policy, *, is_stored: bool) -> None:
-        """Raise InvalidJob if this store cannot choose nodes."""
+        """Raise InvalidJob if the policy chooses nodes and this store cannot."""
         where, agents, ours = policy.where, policy.agents, self.ownership
         if where is None and agents is None:
             return
@@ -99,7 +99,7 @@ class JobList:
             return list(self.by_id.values())
 
     def entered_after(self, id: str | None) -> list[Job]:
-        """Leave out replacements. `id` None: all jobs."""
+        """Return the jobs added after the job `id`, without replacements. None: all jobs."""
         with self.lock:
             later = list(takewhile(lambda each: each != id, reversed(self.by_id)))
             return [self.by_id[each] for each in reversed(later)]
@@ -111,7 +111,7 @@ class JobList:
             self.note_part(job)
 
     def watch_parts(self, on_part_gone: Callable[[str], object]) -> None:
-        """Call `on_part_gone` with the whole job's id. Any thread."""
+        """Call `on_part_gone` with the whole job's id when a part is removed. Any thread."""
         self._on_part_gone = on_part_gone
 
     def note_part(self, job: Job) -> None:

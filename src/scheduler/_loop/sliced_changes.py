@@ -1,4 +1,4 @@
-"""Change many jobs in one call, a few at a time."""
+"""Changes of many jobs by one call, made a few jobs at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ Call = Callable[[], object]
 
 
 class SlicedChanges:
-    """A job's next verb comes after its change. On the loop, except `put` and `begin`."""
+    """Changes that wait, by job. Another call for a job comes after its change (`settle`). On the loop, except `put`
+    and `begin`.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -32,11 +34,11 @@ class SlicedChanges:
         return bool(self._waiting)
 
     def put(self, job: Job, change: Call) -> None:
-        """Any thread, with the job list's lock held."""
+        """Add a change that waits. Any thread, with the job list's lock held."""
         self._waiting.setdefault(job, []).append(change)
 
     def begin(self) -> None:
-        """From the next turn on. Any thread."""
+        """Make the changes, from the loop's next turn on. Any thread."""
         if self._waiting:
             self._loop.call(self._begin)
 
@@ -63,7 +65,7 @@ class SlicedChanges:
     def _go_on(self) -> None:
         queue = self._loop.queue
         work = LongWork(queue.clock)
-        for job in list(islice(self._waiting, MAX_JOBS)):  # in one step: another thread may put some more
+        for job in list(islice(self._waiting, MAX_JOBS)):  # a copy in one step: another thread may put more
             if work.is_long():
                 break
             self.settle(job)
@@ -72,7 +74,7 @@ class SlicedChanges:
             self._end()
             return
         rest = work.rest()
-        with suppress(LifecycleError):  # the queue has stopped, and `settle_all` sees to the rest
+        with suppress(LifecycleError):  # the queue has stopped: `settle_all` makes the rest
             queue.push(self._loop.monotonic() + rest if rest > 0 else AT_ONCE, self._go_on)
 
     def _end(self) -> None:

@@ -1,6 +1,6 @@
-"""Relaunches of work that could not begin for want of a thread or memory: no run, no failure.
+"""Relaunches of work that could not begin for want of a thread or memory. That counts as no run and no failure.
 
-The work keeps its position, due instant and attempt. Tries become rarer.
+The work keeps its position, due instant and attempt. The time between tries grows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Relaunch(Alarm):
         self.count = 0
         self.error = ""
         self.is_pending = False
-        """The pool does not have the work now."""
+        """The work waits here for its next try, and is not in the pool."""
 
     def fire(self) -> None:
         if self.is_pending:
@@ -53,7 +53,7 @@ class Relaunches:
         self.waiting: dict[Work, Relaunch] = {}
 
     def failed(self, run: JobAttempt, work: Work, error: BaseException) -> None:
-        """Try the work again later. Logged once."""
+        """Try the work again later. Only the first failure is logged."""
         relaunch = self.waiting.get(work)
         if relaunch is None:
             relaunch = self.waiting[work] = Relaunch(run, work, self._submit)

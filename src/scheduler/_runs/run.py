@@ -78,7 +78,7 @@ class RunOwner(Protocol):
 
 
 class Run(JobAttempt):
-    """The entry task of a tick, and the account of all its subtasks.
+    """A run: its entry task, which calls the job's function, and its subtasks.
 
     `due_us`: UTC microseconds as users see them. `started`: monotonic seconds, None until it has room.
     """
@@ -90,7 +90,7 @@ class Run(JobAttempt):
     failed_in: Sparse[Subtask | None] = Sparse(None)
     """The subtask that raised the error. None: the task itself."""
     is_missed = Sparse(False)  # noqa: FBT003 - its usual value
-    """The run had room and does not begin."""
+    """The run had room but must not begin: its tick is missed."""
     _error_text: Sparse[str | None] = Sparse(None)
     _started_at: Sparse[float | None] = Sparse(None)
     _is_loggable = Sparse(False)  # noqa: FBT003 - as above
@@ -99,7 +99,7 @@ class Run(JobAttempt):
     def __init__(  # noqa: PLR0917 - keywords would cost as for Job
         self, owner: RunOwner, job: Job, due: float, due_us: int, attempt: int, bundle: RunPlace | None = None
     ) -> None:
-        # Written out, not through super(): this is made for every run.
+        # Written out, without super(), to save time: a scheduler makes many runs.
         policy = job.policy
         self.needs = policy.needs
         self.priority = policy.priority
@@ -114,7 +114,7 @@ class Run(JobAttempt):
         self.bundle = bundle
         self.started: float | None = None
         self.sparse: dict[str, Any] | None = None
-        """Rare values. None: nothing but the entry task."""
+        """Values that few runs have. None: this run has none."""
         self.subtasks: Subtasks | None = None
 
     @property
@@ -126,7 +126,7 @@ class Run(JobAttempt):
 
     @property
     def started_at(self) -> float:
-        """When it began, in UTC seconds; 0.0 before."""
+        """UTC seconds when the run began; 0.0 if it has not begun."""
         if self._started_at is None:
             if self.started is None:
                 return 0.0
@@ -135,7 +135,7 @@ class Run(JobAttempt):
 
     @property
     def deadline_us(self) -> int | None:
-        """When its timeout ends it, in UTC microseconds."""
+        """UTC microseconds when the timeout ends the run. None: no timeout, or not begun."""
         if not self.time_allowed or self.started is None:
             return None
         return self.owner.wall_us(self.started + self.time_allowed)
@@ -179,7 +179,7 @@ class Run(JobAttempt):
             self.finish()
 
     def hold(self, task: Work) -> None:
-        if self.subtasks is not None:  # else it was given up
+        if self.subtasks is not None:  # else the run was given up
             self.subtasks.add(task)
 
     def let_go(self, task: Work) -> None:
@@ -221,7 +221,7 @@ class Run(JobAttempt):
         self.finish()
 
     def outcome(self) -> Outcome:
-        """Decide how the run ended. The one place that does."""
+        """Decide how the run ended. Nothing else decides it."""
         if self.cause is None:
             return SUCCEEDED if self.error is None else Outcome.FAILED
         match self.cause:
@@ -252,7 +252,7 @@ class Run(JobAttempt):
         return self._trace_text
 
     def loggable(self) -> BaseException | None:
-        """Return the error, unless formatting would break the log."""
+        """Return the error, unless formatting it would break the log."""
         return self.error if self.cause is None and self.traceback_text() and self._is_loggable else None
 
     def all_needs(self) -> list[Needs]:
@@ -303,8 +303,8 @@ class Run(JobAttempt):
 class MarkedRun(Run):
     """A run of a stored job: it begins once its mark is durable.
 
-    `is_held`: the mark was asked for. `is_sent`: it may be durable, so the run no longer stands for other ticks.
-    `is_marked`: it is durable.
+    `is_held`: the run waits for its mark. `is_sent`: the mark may be durable, so no newer tick replaces the run's tick.
+    `is_marked`: the mark is durable.
     """
 
     __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent")
@@ -348,7 +348,7 @@ class MarkedRun(Run):
             self.started = None
             return None
         RUN.set(self)
-        # Copies: what the task does with them must not change what is stored, nor the arguments of the next run.
+        # Copies: a task that changes its arguments must not change the stored ones, nor those of the next run.
         return job.call(job.func, copied(job.args) if job.args else (), copied(job.kwargs) if job.kwargs else NO_KWARGS)
 
 
@@ -360,7 +360,7 @@ def state_of_runs(runs: tuple[JobAttempt, ...]) -> JobState:
 
 
 class Subtasks(set[Work]):
-    """Subtasks that have not ended, perhaps bundled. `so_far`: how many it asked for."""
+    """Subtasks that have not ended, perhaps bundled. `so_far`: how many the run has asked for."""
 
     __slots__ = ("so_far",)
 

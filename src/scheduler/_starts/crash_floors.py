@@ -1,4 +1,4 @@
-"""Rests after crashes: such a job does not start before its floor."""
+"""Rests after crashes: a job that rests does not start before its floor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class CrashFloors:
         self._missed = missed
 
     def not_before(self, job: Job, due_us: int | None) -> int | None:
-        """Return the planned start, or the first not before the floor. On the planner's base."""
+        """Return `due_us`, or if the floor is later, the first start from the floor on.
+
+        In microseconds on the planner's base: steady or wall time.
+        """
         floor = job.floor
         if due_us is None or floor is None:
             return due_us
@@ -33,7 +36,7 @@ class CrashFloors:
         return following
 
     def end(self, job: Job) -> float:
-        """Return when the rest ends, in monotonic seconds. AT_ONCE: there is none."""
+        """Return when the rest ends, in monotonic seconds. AT_ONCE: the job does not rest."""
         floor = job.floor
         return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
 

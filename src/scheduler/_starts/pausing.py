@@ -1,6 +1,7 @@
 """Pausing and resuming. On the loop, except `admits`.
 
-A job starts by itself only if neither it, nor a tag of it, nor everything is paused. These pauses end separately.
+A job starts by itself only if neither the job, nor a tag of it, nor the set of all jobs is paused. These pauses end
+separately.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from .starts import Starts
 logger = getLogger(__name__)
 
 NEVER_EARLY: Final = 20
-"""Microseconds a calendar instant may seem ahead when its timer fires: rounding."""
+"""Microseconds by which rounding may let an instant seem ahead when its timer fires."""
 
 
 class PauseEnd(Alarm):
@@ -97,7 +98,7 @@ class Pausing:
         if job.unfit is None:
             job.is_parked = False
         self.cancel_end(job)
-        if not job.is_elsewhere:  # its node has its counts
+        if not job.is_elsewhere:  # the node that has the job has its counts
             counts = job.counts()
             counts.consecutive_failures = counts.consecutive_crashes = 0
         if not is_stored:
@@ -129,7 +130,7 @@ class Pausing:
         if end is not None:
             self._starts.queue.disarm(end)
 
-    # -- pauses of many ------------------------------------------------------------------------------------------------
+    # -- pauses of tags and of all jobs --------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None = None) -> None:
         self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
@@ -260,7 +261,9 @@ class Pausing:
 
 
 def _has_pause(job: Job) -> bool:
-    """Return whether a user's pause holds the job; parking is none. Runs that wait under it were started by hand."""
+    """Return whether a user's pause holds the job; parking does not count. Runs that wait during a pause were started
+    by hand.
+    """
     return job.paused_by is not None or job.held_by is not None
 
 

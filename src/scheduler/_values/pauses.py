@@ -66,7 +66,7 @@ class Pauses:
         return pause
 
     def covering(self, tags: frozenset[str]) -> Pause | None:
-        """Return a pause that holds for these tags, always the same one."""
+        """Return the pause that holds jobs with these tags. Of several, always the same one."""
         known, by_scope = self._covering, self._by_scope
         if not by_scope:
             return None

@@ -22,7 +22,7 @@ class Growth(enum.Enum):
 
 
 LINEAR_STEPS: Final = 20
-"""A linear delay stops growing here, as TimescaleDB's does."""
+"""Failures after which a linear delay stops growing, as TimescaleDB's does."""
 
 
 def _delay(value: timedelta | float | str) -> timedelta:
@@ -56,7 +56,7 @@ class Retry:
     """When to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
 
     One more failure disables the job. Failures count over all ticks until a success. A regular start that comes first
-    replaces the retry, unless `past_next_start`. No delay exceeds a hundred years. Use `exponential`, `linear`,
+    replaces the retry, unless `past_next_start`. Delays stop growing at a hundred years. Use `exponential`, `linear`,
     `constant` or `timescaledb`.
 
     Raises InvalidJob, or ScheduleError for `base` and `cap`.
@@ -150,7 +150,7 @@ class Retry:
 
     @classmethod
     def timescaledb(cls, retry_period: timedelta | float | str = "5m", *, max_retries: int | None = None) -> Retry:
-        """Wait as TimescaleDB: R, 2 R, 3 R ... up to 20 R and 5 intervals.
+        """Wait as TimescaleDB does: 1, 2, 3 ... up to 20 times `retry_period`, at most 5 of the job's intervals.
 
         Jitter changes that by up to an eighth, in steps of 1/128. `max_retries`: 0 means none.
         """
@@ -166,7 +166,8 @@ class Retry:
     def delay(self, failures: int, random: float, interval: float | None = None) -> float:
         """Return the seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
 
-        `interval`: the job's, in seconds, or None. Jitter comes after both caps. Growth stops at a hundred years.
+        `interval`: seconds between the job's ticks, if its schedule has an interval. Jitter comes after both caps.
+        Growth stops at a hundred years.
         """
         seconds = self._grown(failures)
         if self.cap is not None:

@@ -12,21 +12,21 @@ from timerqueue import LimitStatistics
 from .outcome import SUCCEEDED, Outcome
 from .sparse import Sparse
 
-UNITS: Final = 250_000  # of lateness, in a second
-BUCKETS: Final = 43 * 16  # for a lateness of months
+UNITS: Final = 250_000  # units of lateness in a second
+BUCKETS: Final = 43 * 16  # enough for a lateness of months
 
 
 def bucket_of(units: int) -> int:
     """Return the bucket of a lateness in units of 4 us.
 
-    Each unit up to 32 has its own, then each doubling has 16.
+    Each unit up to 32 has a bucket of its own, then each doubling has 16 buckets.
     """
     octave = max(units.bit_length() - 5, 0)
     return min(octave * 16 + (units >> octave), BUCKETS - 1)
 
 
 def _middle(bucket: int) -> float:
-    """Return a bucket's middle in seconds. Values lie within 3 % or 2 us."""
+    """Return a bucket's middle in seconds. Values in the bucket are within 3 % or 2 us of it."""
     octave = max(bucket // 16 - 1, 0)
     first = (bucket - octave * 16) << octave
     return (first + (1 << octave) / 2) / UNITS if bucket else 0.0
@@ -68,7 +68,7 @@ class LatenessStatistics:
         return sum(self.counts)
 
     def quantile(self, share: float) -> float:
-        """Return the seconds within which that share of runs began, right to 3 % or 2 us; 0.0 without runs."""
+        """Return the seconds within which that share of runs began, accurate to 3 % or 2 us; 0.0 without runs."""
         left = share * self.total
         for bucket, count in enumerate(self.counts):
             left -= count
@@ -136,7 +136,7 @@ class RunTally:
         return other
 
     def begin(self, started: float, lateness: float, runs: int = 1) -> None:
-        """Count a run; until it ends it counts as a crash. `runs`: 0 if counted when marked."""
+        """Count a run; until it ends it counts as a crash. `runs`: 0 if the mark has counted it."""
         self.runs += runs
         self.last_start = started
         self.lateness_sum += lateness
@@ -267,7 +267,9 @@ class JobStatistics:
 
 @frozen
 class StoreStatistics:
-    """The store: `commits` since the scheduler began, changes not durable yet, trouble if any."""
+    """A scheduler's use of its store. `commits`: since it began. `unsaved`: changes not durable yet. `trouble`: None if
+    the store works.
+    """
 
     commits: int
     unsaved: int
@@ -278,10 +280,10 @@ class StoreStatistics:
 class DispatchStatistics:
     """A scheduler's use of its queue since it began.
 
-    `held`: jobs with it now. `taken`: executions taken. `dropped`: executions that must not run, or not here, by
-    reason. `without_task`: left to other nodes. `here`: waiting in this process now, as the queue refused them.
-    `refused`: refusals, by reason. `missing`: put again by an audit. `premature`, `hops`, `expired` and `strange`: see
-    scheduler.queues.QueueStatistics.
+    `held`: jobs that it has claimed now. `taken`: ticks that came out. `dropped`: ticks that came out and must not run,
+    or not here, by reason. `without_task`: ticks left to other nodes, because this node lacks the task. `here`: ticks
+    that wait in this process, because the queue refused them. `refused`: refusals, by reason. `missing`: ticks that an
+    audit put again. `premature`, `hops`, `expired` and `strange`: see scheduler.queues.QueueStatistics.
     """
 
     held: int
@@ -299,7 +301,7 @@ class DispatchStatistics:
 
 @frozen
 class AgentStatistics:
-    """A node that shares a store, as a Peer of scheduler.stores. `shards`: how many it owns."""
+    """A node that shares a store; for its fields see Peer in scheduler.stores. `shards`: how many it owns."""
 
     name: str
     epoch: int
@@ -325,10 +327,10 @@ class FleetStatistics:
 class Audit:
     """The findings of one audit. `at` in UTC seconds; `seconds`: how long it took.
 
-    `interval`: seconds to the next; None: a user asked. `has_lock` False: another audit ran, so it did nothing. `jobs`:
-    jobs checked. `failed`: jobs not mended. `planned`: missing starts. `requeued`: known starts in no queue.
-    `withdrawn`: starts of jobs that must have none. `closed`: records of runs that no process runs. `trouble`: why a
-    part was left out.
+    `interval`: seconds to the next audit; None: a user asked for this one. `has_lock` False: another audit ran, so this
+    one did nothing. `jobs`: jobs checked. `failed`: jobs not mended. `planned`: jobs that got a missing start.
+    `requeued`: starts that had to be put into their queue again. `withdrawn`: starts of jobs that must have none.
+    `closed`: records of runs that no process runs. `trouble`: why a part was left out.
     """
 
     at: float
@@ -345,7 +347,7 @@ class Audit:
 
     @property
     def mended(self) -> int:
-        """How many faults have been mended."""
+        """The number of mended faults."""
         return self.planned + self.requeued + self.withdrawn + self.closed
 
 

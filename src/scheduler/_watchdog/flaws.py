@@ -1,6 +1,7 @@
 """Flaws of a job's next start, and how they are mended.
 
-A flaw counts only if it is there a turn later: an added job may not be in the heap yet. A job due now has left it.
+A flaw counts only if the loop's next turn finds it too. An added job may not be in the timer heap yet, and a due job
+has left it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .._loop import Core
 
 class Flaw(Enum):
     NOT_PLANNED = auto()
-    """It starts by itself, but has no next start."""
+    """The job should start by itself, but has no next start."""
     NOT_IN_HEAP = auto()
     STARTS_THOUGH_PAUSED = auto()
 
@@ -23,7 +24,7 @@ def flaw_of(job: Job) -> Flaw | None:
     if job.is_removed:
         return None
     if job.is_paused:
-        # a pause of a scope holds some jobs at a time
+        # a pause of a tag, or of all jobs, holds its jobs in slices
         is_being_held = job.due_us is not None and job.held_by is not None
         return Flaw.STARTS_THOUGH_PAUSED if job.is_waiting and not is_being_held else None
     if job.due_us is not None:
@@ -38,7 +39,7 @@ def name_of(flaw: Flaw) -> str:
 
 
 def mend(job: Job, flaw: Flaw, core: Core) -> None:
-    """Raises what a user's schedule raises."""
+    """Mend the flaw. Raises the errors of a user's schedule."""
     starts = core.starts
     match flaw:
         case Flaw.NOT_PLANNED:

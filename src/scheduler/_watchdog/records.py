@@ -1,4 +1,4 @@
-"""A stray record says RUNNING, and no run of that tick goes on."""
+"""Stray records: the store has a tick as RUNNING, but no run of that tick goes on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AskWhatRuns = Callable[[Answered], object]
 
 
 class Records:
-    """A record counts only if two audits in a row find it. In between, a run may end, or a shard come to us."""
+    """A record counts only if two audits in a row find it. Between them, a run may end, or a shard may come to us."""
 
     def __init__(self, core: Core, crashes: Crashes, row_reader: RowReader, ask: AskWhatRuns) -> None:
         self._core = core
@@ -32,7 +32,7 @@ class Records:
         self._before: set[tuple[str, int, int]] = set()
 
     def look(self, done: Callable[[int, str | None], object]) -> None:
-        """Call `done` with the number of closed records, and any trouble."""
+        """Close stray records, then call `done` with their number and any trouble."""
         known = self._known()
 
         def answered(ticks: list[StoredTick] | None, error: Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""Rules of a scheduler's lives on one store, in real milliseconds.
+"""Rules for schedulers that have a store one after another, each for milliseconds of real time.
 
 Intervals last a hundred days, so that only the test starts jobs.
 """
@@ -53,7 +53,7 @@ def kept(job: Job) -> dict[str, Any]:
 
 
 def counts(job: Job) -> dict[str, Any]:
-    """Round instants to the microsecond, as a store does."""
+    """Return the statistics that a store keeps. Instants match within 2 us, because a store rounds them."""
     return {
         field: pytest.approx(value, rel=0, abs=2e-6) if isinstance(value, float) else value
         for field, value in kept(job).items()
@@ -229,7 +229,7 @@ class RulesOfSchedulers(StoreFixtures):
         store.commit(Batch(jobs={"a": job}, states={"a": state}))
         store.close()
         async with Life(make_store()) as first:
-            await first.wait_for(RunEnded, "a")  # the newest: a stop before its end would count it too
+            await first.wait_for(RunEnded, "a")  # the newest tick: a stop before its end would count it as missed
             await first.flush()
             missed = first.get("a").statistics().missed
             assert not first.get("a").statistics().missed_is_exact

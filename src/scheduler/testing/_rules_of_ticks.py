@@ -34,7 +34,7 @@ RECORDS = {
     "crashed": end(_RUN, Outcome.CRASHED),
     "missed": _MISSED,
 }
-"""Records of a tick's second attempt, with fence 5."""
+"""Records that a tick may have. The runs are second attempts with fence 5."""
 
 ACCEPTED_MARKS = {
     ("none", 1, 6),
@@ -50,7 +50,7 @@ ACCEPTED_MARKS = {
     ("none", 3, 6),
     *(("none", attempt, 5) for attempt in (1, 2, 3)),
 }
-"""(record, attempt, fence) that replace the record."""
+"""(record, attempt, fence): a mark with this attempt and fence replaces this record."""
 
 
 def put(store: Store, record: StoredTick | None) -> None:

@@ -9,7 +9,7 @@ from ..stores import RUNNING, Batch, Retention, Store, StoredJob, StoredPause, S
 MakeStore = Callable[[], Store]
 
 START_US: Final = 1_767_225_600_000_000
-"""2026 begins."""
+"""The first instant of 2026."""
 
 SECOND: Final = 1_000_000
 
@@ -28,13 +28,13 @@ def job(job_id: str = "a", **others: Any) -> StoredJob:
 
 
 def mark(job_id: str = "a", seconds: int = 0, *, fence: int, attempt: int = 1) -> StoredTick:
-    """Mark the tick due `seconds` after START_US."""
+    """Return the mark of the tick due `seconds` after START_US."""
     due_us = due_at(seconds)
     return StoredTick(job_id, due_us, attempt, fence, RUNNING, started_us=due_us + 10)
 
 
 def end(started: StoredTick, outcome: Outcome = Outcome.SUCCEEDED, **others: Any) -> StoredTick:
-    """End a run half a second after it was due."""
+    """Return the end of a run, half a second after it was due."""
     ended_us = started.due_us + SECOND // 2
     ended = started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, owed=False)
     return ended._replace(**others)
@@ -64,7 +64,7 @@ def everything_in(store: Store) -> tuple[Any, ...]:
 
 
 def prune_all(store: Store, retention: Retention, now_us: int) -> list[int]:
-    """Return how many went with each call."""
+    """Prune until nothing is left to prune. Return how many records each call removed."""
     return list(iter(lambda: store.prune(retention, now_us), 0))
 
 

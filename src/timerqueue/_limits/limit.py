@@ -21,7 +21,9 @@ C = TypeVar("C", bound=LimitedWork)
 
 @frozen
 class LimitStatistics:
-    """The counts of one limit. `size`: math.inf if unlimited. `waiting`: work refused when last asked."""
+    """The counts of one limit. `size`: math.inf if unlimited. `waiting`: work that this limit refused when it was last
+    asked.
+    """
 
     size: float
     used: int
@@ -35,7 +37,7 @@ class Limit:
     used: int = 0
     parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
     stranded: list[Line[Any]] = field(factory=list)
-    """Lines that need more units than a shrunken limit has. They hold up no others."""
+    """Lines that need more units than a shrunken limit has. They hold up no other line."""
 
     def has_room(self, units: int) -> bool:
         return self.used + units <= self.size
@@ -75,9 +77,9 @@ class Line(Generic[C]):
     queue: list[tuple[Rank, C]] = field(factory=list)
     """heapq by rank. Cancelled work stays until it reaches the front."""
     place: Limit | None = None
-    """The limit where it is parked. None: open."""
+    """The limit that refused the line, where it is parked. None: the line is open, so its first work may start."""
     key: Rank = (math.inf, 0)
-    """The rank in its place. Entries there with other ranks are outdated."""
+    """The line's rank at `place`. Entries of the line there with another rank are outdated."""
     refusals: int = 0
     cancelled: int = 0
 

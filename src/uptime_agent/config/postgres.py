@@ -20,7 +20,7 @@ HIGHEST_PORT: Final = 65_535
 MOST_CONNECTIONS: Final = 100
 MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
-"""Seconds. A burst is faster, for a minute."""
+"""Seconds. No probe is configured to run more often."""
 LONGEST_TIMEOUT: Final = 300.0
 LARGEST_SECRET: Final = 64_000
 _OF_LIBPQ: Final = {
@@ -115,7 +115,7 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
 def read_tables(
     section: Section, folder: Path, environment: Mapping[str, str], copy: Path | None
 ) -> TablesPlace | None:
-    """Read where tables name servers and probes. `copy`: the file of their last rows."""
+    """Read where the tables are that name servers and probes. `copy`: the file with the last rows of these tables."""
     server = section.take(
         "from",
         _dsn(_secret(folder, environment)),

@@ -1,6 +1,6 @@
-"""The probing of a configuration."""
+"""The probing of the PostgreSQL servers in a configuration."""
 
-# ruff: noqa: PLC0415 - see the face
+# ruff: noqa: PLC0415 - see __init__.py
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def in_words(changes: PlanChanges[str]) -> str:
 class Probing:
     """The servers of the file and its tables.
 
-    `resized` hears of `places`, `learn` of passwords, `say` of tables. `duties` None: all servers are ours.
+    `resized` is called with a new `places`, `learn` with passwords, `say` with notices. `duties` None: all servers are
+    ours.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Probing:
 
     @property
     def places(self) -> int:
-        """One task for each probe: no check waits."""
+        """The number of tasks that may run at a time: one for each probe, so that no check waits."""
         return 0 if self._fleet is None else len(self._fleet.members) * len(self._fleet.probes)
 
     @property
@@ -102,7 +103,7 @@ class Probing:
 
     @property
     def report(self) -> Drained | None:
-        """The end of unstored metrics. None: unknown, or none."""
+        """The fate of metrics that were not stored at the end. None: not known yet, or no server is probed."""
         return None if self._fleet is None else self._fleet.report
 
     @asynccontextmanager
@@ -125,7 +126,7 @@ class Probing:
             self._leave_tables()
 
     async def follow(self, config: Config) -> PlanChanges[str] | None:
-        """Probe this configuration's servers. None: there never was one."""
+        """Probe this configuration's servers. Return the changes; None: there never was a server."""
         before, self._config = self._config.tables, config
         if config.tables != before:
             self._leave_tables()
@@ -140,7 +141,7 @@ class Probing:
 
     @property
     def _all_servers(self) -> tuple[PostgresTarget, ...]:
-        """The file comes before its tables."""
+        """The servers of the file and its tables. If both have a name, the file's server counts."""
         own = self._config.postgres
         names = {each.name for each in own}
         of_tables = () if self._found is None else self._found.targets(self._config.probes)
@@ -170,7 +171,7 @@ class Probing:
     async def _follow_tables(self, place: TablesPlace, scope: anyio.CancelScope) -> None:
         from ..tables import Tables
 
-        resolver = Resolver(self._config.hosts)  # the file says where its tables are: no target decides that
+        resolver = Resolver(self._config.hosts)  # without `reach`: it bounds targets, and the tables are none
         tables = Tables(
             place,
             resolver,

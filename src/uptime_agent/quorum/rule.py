@@ -1,4 +1,4 @@
-"""Rules of quorum."""
+"""Quorum: several nodes check a target, and enough of them must find it down."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from attrs import field, frozen
 class Quorum:
     """Which nodes check a target, and how many must find it down.
 
-    `where`: required labels. `agents`: how many check it; None: each. `apart`: the label in which they differ if
-    possible. `votes` None: more than half. `least`: nodes that must be present; None: like `votes`.
+    `where`: labels that these nodes have. `agents`: how many nodes check it; None: all of these. `apart`: the label in
+    which the chosen nodes differ if possible. `votes`: how many must find it down; None: more than half. `least`: how
+    many must be present; None: as `votes`.
     """
 
     where: Mapping[str, str] = field(factory=dict, hash=False)
@@ -22,7 +23,7 @@ class Quorum:
     least: int | None = None
 
     def votes_of(self, asked: int) -> int:
-        """How many of `asked` must find it down."""
+        """How many of `asked` nodes must find the target down."""
         wanted = asked if self.agents is None else self.agents
         votes = wanted // 2 + 1 if self.votes is None else self.votes
         return max(min(votes, asked), 1)

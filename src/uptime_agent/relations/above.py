@@ -1,4 +1,4 @@
-"""A target's parents, for its checks."""
+"""A target's parents: the targets that it depends on. Its checks ask how they stand."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ class Above:
     def unchecked(self, name: str, began: float) -> Sequence[str]:
         """The parents not checked since `began` (UTC seconds).
 
-        Parents with votes cannot be asked: the target's first undecided check counts.
+        Nodes that vote on a parent check it at its own instants. Such a parent must be checked since the target's first
+        undecided check began.
         """
         status = self._targets[name]
         if not status.waits:
@@ -86,7 +87,7 @@ class Above:
         return silent if is_waiting else tuple(dict.fromkeys((*self._parents.unchecked(name, began), *silent)))
 
     async def look(self, name: str) -> str | None:
-        """Read parents on other nodes. Returns an error, or None."""
+        """Read the status of parents that other nodes check. Returns an error, or None."""
         away = [each for each in self._parents.above(name) if not self._here.is_here(each)]
         if not away or self._elsewhere is None:
             return None

@@ -1,11 +1,11 @@
 """Keys that choose the shown part of the table.
 
-    j, down      one row down            /         filter rows by a part of a name, or a state
+    j, down      one row down            /         filter rows by a part of a name, or a status
     k, up        one row up              Enter     done
     space, b     a page down, up         Escape    show all again
     g, G         the beginning, the end
 
-They are read at each redraw.
+Each redraw reads the keys pressed since the last one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMES: Final = {
 
 @define
 class ShownPart:
-    """The shown rows: from `first`, with `words`."""
+    """The rows to show: from row `first` on, of targets with `words` in their name or status."""
 
     first: int = 0
     words: str = ""
@@ -69,7 +69,7 @@ class ShownPart:
         return any(self.words.casefold() in each.casefold() for each in texts)
 
     def start(self, rows: int, page: int) -> int:
-        """The first row. The end shows a full page."""
+        """Return the first row to show. At the end of the table, a full page is shown."""
         last = rows - page if self.first >= _END else rows - 1
         self.first = max(min(self.first, last), 0)
         return self.first
@@ -90,7 +90,7 @@ class Keyboard:
         self._before: Sequence[Any] | None = None
 
     def begin(self) -> bool:
-        """Take keys. Returns whether there are any."""
+        """Begin to take keys. False: there is no terminal, or we are in its background."""
         try:
             import termios  # noqa: PLC0415 - on POSIX alone
             import tty  # noqa: PLC0415 - as above
@@ -127,7 +127,7 @@ class Keyboard:
 
 
 def _is_in_front(file: int) -> bool:
-    """In the background, a change of the terminal would stop us."""
+    """Whether we are in the foreground. In the background, a change of the terminal would stop this process."""
     try:
         return os.tcgetpgrp(file) == os.getpgrp()
     except OSError:

@@ -1,4 +1,4 @@
-"""The last valid rows on disk, for a start without their database."""
+"""A copy on disk of the tables' last valid rows, for a start without their database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def written(file: Path, origin: str, rows: Sequence[TableRow], at: float) -> Non
 
 
 def read_back(file: Path, origin: str) -> tuple[list[TableRow], float] | None:
-    """The rows and when they were read; None: no valid copy of this origin."""
+    """Return the rows, and the UTC seconds when they were read; None: no valid copy of this origin."""
     try:
         found = json.loads(file.read_text("utf-8"))
         at = float(found["at"])

@@ -1,4 +1,4 @@
-"""Make the tables."""
+"""Make the tables that name servers and probes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHIN: Final = 10
 def make_tables(owner: Server, schema: str, reader: str | None) -> bool:
     """Make the tables; False if they exist. Blocks. Raises TablesUnread.
 
-    `reader`: may read them.
+    `reader`: a role that may read them.
     """
     try:
         import psycopg  # noqa: PLC0415 - only tables need it

@@ -28,10 +28,10 @@ HEARD_WITHIN: Final = 1.0
 """Seconds until other nodes have a vote."""
 
 MOST_VOTES: Final = 100
-"""Running checks of one target."""
+"""The most checks of one target that run at a time to vote."""
 
 VOTE: Final = "vote:"
-"""Prefix of job ids, in no store."""
+"""Prefix of the ids of jobs that vote. No store has them."""
 
 
 def add_job(
@@ -45,9 +45,9 @@ def add_job(
     waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
     needs: tuple[str, ...] = target.needs
     timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
-    if target.quorum is not None:  # it waits for votes, and asks no host itself
+    if target.quorum is not None:  # the job waits for votes, and asks no host itself
         timeout, needs = patience_of(target, gate) + CUT_OFF_AFTER, ()
-    is_push = isinstance(target.check, PushCheck)  # a signal during a run is judged by the next
+    is_push = isinstance(target.check, PushCheck)  # the next run judges a signal that comes during a run
     try:
         scheduler.add(
             TASK,
@@ -71,7 +71,7 @@ def add_job(
 def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> None:
     """Add or update this node's job for votes.
 
-    Slow checks overlap: nodes that skip instants might never vote together.
+    Slow checks may overlap, because nodes that skip instants might never vote together.
     """
     scheduler.add(
         vote,
@@ -90,14 +90,14 @@ def add_vote(scheduler: Scheduler, vote: Vote, target: Target, gate: float) -> N
 
 
 def is_ours(scheduler: Scheduler, name: str) -> bool:
-    """Whether no other agent has the target."""
+    """Whether no other node has the target."""
     with suppress(JobNotFound):  # its schedule has ended
         return scheduler.get(name).is_ours
     return True
 
 
 def is_new(scheduler: Scheduler, name: str) -> bool:
-    """Whether the job has ended no run: any history is older."""
+    """Whether the job has ended no run: any history is older than the job."""
     try:
         found = scheduler.get(name).statistics()
     except JobNotFound:  # its schedule has ended
@@ -126,8 +126,8 @@ def longest(target: Target) -> float:
 def grace_of(target: Target) -> float:
     """The seconds that a check may be late.
 
-    Later checks, as after a downtime, are left out, so that others keep their places. Push targets are not silent if we
-    did not listen: their interval does not count.
+    A check that would be later, as after a downtime, is left out, so that other checks are on time. A push target's
+    interval does not count: a later check would call it silent, though we did not listen.
     """
     schedule = target.schedule
     if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):

@@ -32,7 +32,7 @@ _LONGEST: Final = 8_000
 """Characters, as RFC 9110 asks servers to accept."""
 
 _LONGEST_AUTHORITY: Final = 500
-"""Characters, if not ASCII: normalizing takes long."""
+"""Characters before the path, if the URL is not ASCII: normalizing takes long."""
 
 _LONGEST_HOST: Final = 255
 _LONGEST_SHOWN: Final = 255
@@ -93,7 +93,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def _read_plain(text: str, ports: Mapping[str, int | None]) -> Url | None:
-    """Takes a third of the time."""
+    """Read a common URL, in a third of the time. None: `_read_any` must read it."""
     found = _PLAIN.fullmatch(text)
     default = None if found is None else ports.get(found["scheme"])
     if found is None or not default:
@@ -140,7 +140,7 @@ def masked(text: str) -> str:
 
 
 def _without_userinfo(text: str) -> str:
-    """Mask rather too much: a slash may stand for %2F."""
+    """Mask everything up to the last @: a password may hold a slash that should be written as %2F."""
     end = text.rfind("@")
     if end <= 0:  # there is none, or nothing before it, as in "@every 10s"
         return text
@@ -178,7 +178,7 @@ def _family_of(host: str) -> int | None:
 def _split(text: str) -> SplitResult:
     try:
         return urlsplit(text)
-    except ValueError:  # its text repeats credentials
+    except ValueError:  # the error's text repeats credentials
         pass
     if set(text) & set("[]"):
         raise ValueError(f"{_IN_BRACKETS}, and no brackets elsewhere")
@@ -187,7 +187,7 @@ def _split(text: str) -> SplitResult:
 
 @lru_cache(maxsize=10_000)
 def host_name(text: str) -> str:
-    """The canonical form. Raises ValueError with what was expected."""
+    """Return the canonical form of a host. Raises ValueError with what was expected."""
     return _ascii_name(text) if address_family(text) is None else str(ip_address(text))
 
 

@@ -4,8 +4,9 @@
     all strangers             three quarters
     known peers               all
 
-Without room, an answered connection gives way, else the oldest without a request. So silent strangers keep no other
-peer out. Possibly lost requests are counted, as a peer that was turned away is not silent.
+A known peer has sent something valid; all other peers are strangers. Without room, an answered connection gives way,
+else the oldest connection without a request. So silent strangers keep no other peer out. Requests that may be lost are
+counted, because a peer that was turned away is not silent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final
 from attrs import define
 
 MOST_KNOWN: Final = 10_000
-"""Beyond these, the longest silent peer becomes a stranger."""
+"""The most known peers. Beyond these, the peer that was silent longest becomes a stranger."""
 
 _OF_ONE: Final = 0.5
 _OF_STRANGERS: Final = 0.75
@@ -84,7 +85,7 @@ class Peers:
             return None
         return [*strangers, *(each for each in self._places if each.peer in self._known)]
 
-    # -- what was not heard --------------------------------------------------------------------------------------------
+    # -- requests that may be lost -------------------------------------------------------------------------------------
 
     def know(self, peer: str) -> None:
         """Note that a peer sent something valid."""
@@ -107,12 +108,12 @@ class Peers:
         self._deaf += 1
 
     def missed(self, peer: str | None) -> int:
-        """Count requests of a peer that may be lost."""
+        """Return how many requests of a peer may be lost; for a stranger, of all strangers."""
         return self._deaf + self._known.get(peer or "", self._strangers)
 
 
 def peer_of(address: str) -> str:
-    """Return an address's peer. An IPv6 /64 has one owner."""
+    """Return an address's peer. All addresses of an IPv6 /64 are one peer."""
     found = ip_address(address.partition("%")[0])
     if not isinstance(found, IPv6Address):
         return str(found)

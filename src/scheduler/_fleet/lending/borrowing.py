@@ -10,7 +10,7 @@ class Borrowing(Protocol):
     sizes: dict[str, int]
 
     def begin(self) -> None:
-        """Borrow: the store is open."""
+        """Begin to borrow units: the store is open."""
 
     def resize(self, sizes: Mapping[str, int]) -> None: ...
 

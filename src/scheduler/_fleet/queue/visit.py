@@ -1,6 +1,7 @@
-"""The audit of a queue by a visitor, who takes nothing out. Nodes use audit.py.
+"""The audit of a queue by a process that is not a node and claims no ticks. Nodes use audit.py.
 
-If a node puts an execution, too, one of the two is dropped when it comes out. New plans are left to their nodes.
+An execution is the row of a job's next tick. If a node puts it into the queue too, one of the two copies is dropped
+when it comes out. New executions are left to the nodes that planned them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ...queues import Place, Position, Queue, Standing, Tick
 from ...stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Placed, Planned, Standing as At, Visit
 
 SETTLED: Final = 2_000_000
-"""Microseconds after which no node will put a pending execution."""
+"""Microseconds after which no node will still put a pending execution into the queue."""
 
 TOLERANCE: Final = 3_000_000
 """Microseconds by which a queue may be late."""
@@ -31,7 +32,7 @@ class QueueVisit:
         self.planned = self.requeued = self.withdrawn = self.failed = 0
 
     def audit(self) -> None:
-        """Raises StoreError and QueueUnavailable."""
+        """Audit each part, then what waits. Raises StoreError and QueueUnavailable."""
         self._now_us = self._visit.now_us()
         self._queue.instance()  # raises if the queue does not answer, before anything is written
         for part in range(PARTS):
@@ -70,7 +71,9 @@ class QueueVisit:
             after = (rows[-1].due_us, rows[-1].job_id)
 
     def _wrong(self, rows: Sequence[Execution]) -> list[Execution]:
-        """Return misplaced executions. Late, buried and astray ones are cancelled."""
+        """Return executions that the queue has lost, buried, delayed too long or given to the wrong nodes. Cancel all
+        but the lost.
+        """
         ticks = zip(rows, self._ticks(rows), strict=True)
         places = [(row, tick, place) for row, tick in ticks if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])
@@ -101,7 +104,7 @@ class QueueVisit:
         return [Tick(row.job_id, row.due_us, where=wheres.get(row.job_id)) for row in rows]
 
     def _put(self, rows: Sequence[Execution]) -> int:
-        """Refused executions stay pending."""
+        """Put executions into the queue. Return how many it took; refused executions stay pending."""
         if not rows:
             return 0
         places = self._queue.put(self._ticks(rows))

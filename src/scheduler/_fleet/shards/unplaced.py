@@ -1,4 +1,4 @@
-"""Logs changes of labels that jobs need and no node has. On the loop."""
+"""Logs which labels jobs need and no node has, and when a node has them again. On the loop."""
 
 from __future__ import annotations
 

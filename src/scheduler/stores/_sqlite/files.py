@@ -26,7 +26,7 @@ else:
 logger = getLogger(__name__)
 
 BALLAST: Final = 8 * 1024 * 1024
-"""Bytes: twice the log due for a checkpoint. Made only if four times this is free."""
+"""Bytes: twice the write-ahead log that makes a checkpoint due. The ballast is made only if four times this is free."""
 
 _MODE: Final = 0o600
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -43,8 +43,8 @@ class Lock(Resident):
         self._file: int | None = None
 
     def take(self) -> None:
-        """Take it. Raises StoreUnusable if another node has it or it is a link, StoreUnavailable if the file cannot be
-        made.
+        """Take the lock. Raises StoreUnusable if another process has it or the file is a link. Raises StoreUnavailable
+        if the file cannot be made.
         """
         self._check_link()
         try:
@@ -67,7 +67,7 @@ class Lock(Resident):
         self._write(f"{os.getpid()}\n")
 
     def check(self) -> None:
-        """Raise the errors of `take`, except another node's lock."""
+        """Raise the errors of `take`, except for a lock that another process has."""
         self._check_link()
         folder = os.path.join(os.path.dirname(self._path), ".")  # noqa: PTH118, PTH120 - the dot: it must be a directory
         reason = _why_not(folder, os.W_OK | os.X_OK)
@@ -83,7 +83,7 @@ class Lock(Resident):
             self._file = None
 
     def _leave_behind(self, left: LeftBehind, keep: tuple[str, ...]) -> None:  # noqa: ARG002 - nothing here refuses
-        """A fork's copy would keep the lock."""
+        """Close a fork's copy of the file, which would keep the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -138,7 +138,7 @@ class Ballast:
 
 
 def create(path: str) -> None:
-    """Readable by its owner only; SQLite gives its other files the same mode."""
+    """Make a database that only its owner can read. SQLite gives its other files the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, _MODE))
     except FileExistsError:
@@ -147,7 +147,7 @@ def create(path: str) -> None:
         msg = f"cannot make {path} ({exc.strerror}): the directory must be there and writable"
         raise StoreUnavailable(msg) from exc
     with suppress(OSError):  # Windows opens no directories
-        directory = os.open(os.path.dirname(path), os.O_RDONLY)  # noqa: PTH120 - texts throughout
+        directory = os.open(os.path.dirname(path), os.O_RDONLY)  # noqa: PTH120 - paths are texts here
         try:
             os.fsync(directory)
         finally:
@@ -172,7 +172,7 @@ def identity(path: str) -> tuple[int, int] | None:
 def _why_not(path: str, rights: int) -> str | None:
     """Return why this user lacks these rights, if so."""
     try:
-        os.stat(path)  # noqa: PTH116 - texts throughout
+        os.stat(path)  # noqa: PTH116 - paths are texts here
     except OSError as exc:
         return exc.strerror
     is_permitted = os.access(path, rights, effective_ids=os.access in os.supports_effective_ids)

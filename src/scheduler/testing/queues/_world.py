@@ -24,7 +24,7 @@ class Turned:
     turn: Callable[[float], object]
 
     def due_in(self, seconds: float) -> int:
-        """Return an instant in microseconds."""
+        """Return the instant `seconds` from now, in UTC microseconds."""
         return int((self.clock.wall() + seconds) * 1_000_000)
 
 

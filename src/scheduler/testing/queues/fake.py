@@ -25,11 +25,12 @@ _starts = count(1)
 
 
 class FakeBeanstalkd:
-    """A beanstalkd that keeps time by `clock`, on the Unix socket `path` or a free port of 127.0.0.1: its `address`.
+    """A beanstalkd that keeps time by `clock`. It listens at `address`: the Unix socket `path`, or a free port of
+    127.0.0.1.
 
-    Use it as a context manager. `is_draining` and `is_full` make it refuse, `longest_body` is its bound, `commands`
-    counts its commands. Call `wake` after turning the clock. Unlike the real one, `reserve-with-timeout` counts real
-    seconds, so a clock that stands still delays no test.
+    Use it as a context manager. `is_draining` and `is_full` make it refuse jobs. `longest_body`: bytes of a job.
+    `commands` counts its commands. Call `wake` after turning the clock. `reserve-with-timeout` counts real seconds,
+    whatever `clock` says, so a clock that stands still delays no test.
     """
 
     def __init__(self, path: Path | str | None = None, *, clock: Clock | None = None) -> None:
@@ -67,7 +68,7 @@ class FakeBeanstalkd:
 
     def start(self) -> None:
         """Listen, with a new id and the jobs that it holds."""
-        self.id = f"{next(_starts):016d}"  # like one server in two thousand: without a letter
+        self.id = f"{next(_starts):016d}"  # no letter in it, as in one id of two thousand
         self._began, self._connections = self.real_now(), 0
         self.commands.clear()
         self._is_over = False
@@ -103,14 +104,14 @@ class FakeBeanstalkd:
         self._selector.close()
 
     def restart(self, *, log: bool) -> None:
-        """End and start it, with what its log kept, or with nothing: then numbers begin at 1."""
+        """Stop and start it. `log`: it keeps its jobs. Otherwise it has none, and numbers begin at 1 again."""
         self.stop()
         if not log:
             self.jobs = ServerJobs()
         self.start()
 
     def wake(self) -> None:
-        """Look at the clock now. Waiting connections are answered later."""
+        """Make the server look at its clock. Its thread then answers waiting connections, soon after this returns."""
         with suppress(OSError):
             self._waker.send(b"!")
 
@@ -137,7 +138,7 @@ class FakeBeanstalkd:
             self._look_again()
 
     def _seconds_to_wait(self) -> float:
-        """Until something changes by itself. A clock turned by hand needs `wake`."""
+        """Return the seconds until something changes by itself. A clock turned by hand needs `wake`."""
         deadline = self.jobs.next_deadline(self.now())
         waits = [session.waits_until - self.real_now() for session in self._sessions.values() if session.waits_until]
         if deadline is not None:

@@ -19,9 +19,9 @@ from .stopwatch import Stopwatch
 class Attempt:
     """One address to check; "" if it was not looked up.
 
-    Complete the phase "connect" of `watch` once the address has answered. `connect_within`: seconds for connecting, as
-    another address may follow, unless `is_last`: then for everything. The caller cancels: no other timeout is needed.
-    `before`: the detail of the target's last result, also from an earlier process.
+    Complete the phase "connect" of `watch` once the address has answered. `connect_within`: seconds for connecting,
+    because another address may follow. If `is_last`, they are for the whole attempt. The caller cancels a slow attempt:
+    no other timeout is needed. `before`: the detail of the target's last result, also from an earlier process.
     """
 
     address: str
@@ -53,9 +53,9 @@ class Check(Protocol):
 class Hop:
     """Another check to make instead, in the time that is left.
 
-    Its host is looked up, and that host's limits are awaited. Only addresses that it `permits` are dialled; `refusal`
-    is the error for others. `is_redirect`: the target sent us, and answers for trouble there. Otherwise trouble leaves
-    the target unknown.
+    Its host is looked up, and it waits for room in that host's limits. Only addresses that it `permits` are dialled;
+    `refusal` is the error for others. `is_redirect`: the target sent us, so trouble at the hop is the target's.
+    Otherwise trouble leaves the target unknown.
     """
 
     check: Check
@@ -76,13 +76,14 @@ class Clash(Exception):
 class Kind:
     """A type of check, and its limit of the same name.
 
-    - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must name none.
+    - `schemes`: URL schemes with default ports. None: a URL must name a port and no path. NO_PORT: it must name no
+      port.
     - `make(url=..., **options)`: makes a check. Raises Clash.
     - `options`: its own keys in the configuration, with their readers.
-    - `is_resolved`: its host is looked up, its limit awaited, its addresses asked one by one. If not, it gets one
-      attempt, at the address "". It dials nothing itself, but may return a Hop.
-    - `least_interval`: seconds. The shortest interval, and at least the default.
-    - `meaning`: when such a check is up, a sentence of docs/configuration.md.
+    - `is_resolved`: its host is looked up, it waits for room in its limit, and its addresses are asked one by one.
+      Otherwise the check gets one attempt, at the address "". It dials nothing itself, but may return a Hop.
+    - `least_interval`: seconds. No interval is shorter than this, not even the default interval.
+    - `meaning`: a sentence of docs/configuration.md that says when such a check is up.
 
     A check whose `redirects` is above 0 may return a Hop. Raises ValueError if a value is ambiguous or unusable.
     """

@@ -32,14 +32,14 @@ _MISSING: Final = 'dnspython is not installed, which dns checks need: pip instal
 
 
 class Match(enum.Enum):
-    """How answers compare with the expected ones."""
+    """How the answers must compare with the expected answers."""
 
     ALL = "all"
-    """All came, maybe with others."""
+    """All expected answers came, perhaps with others."""
     ANY = "any"
-    """At least one came."""
+    """At least one expected answer came."""
     EXACTLY = "exactly"
-    """All came, and no others."""
+    """All expected answers came, and no others."""
 
 
 class Transport(enum.Enum):
@@ -84,7 +84,7 @@ class DnsCheck:
         if self.answers and "NOERROR" not in self.rcode:
             raise Clash("answers", f"there are none when the answer is {' or '.join(self.rcode)}")
         try:
-            from . import messages  # noqa: PLC0415 - dnspython takes long to import, for few
+            from . import messages  # noqa: PLC0415 - dnspython takes long to import, and few checks need it
 
             messages.question(self.name, self.asked)
             messages.all_canonical(self.asked, self.answers)

@@ -1,7 +1,7 @@
 """Messages of the DNS.
 
 Compressed names take long to read: 1.5 ms each. So before dnspython reads an answer, its records are counted, and
-unrequested types refused. A thread reads more than a few records.
+unrequested types refused. An answer with more than a few records is read in a thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..contract import CheckFailed
 from .records import RECORDS
 
 LARGEST_DATAGRAM: Final = 1232
-"""Bytes: no network splits fewer."""
+"""Bytes: networks carry a datagram of this size in one piece."""
 
 MOST_RECORDS: Final = 200
 AT_ONCE: Final = 10
@@ -80,7 +80,7 @@ def _name(name: str, record: str) -> dns.name.Name:
 
 
 def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
-    """Whether a message claims to answer that question. It may be late or forged."""
+    """Whether a message claims to answer that question. The message may be late or forged."""
     if len(data) < _HEADER.size:
         return False
     number, flags, *_ = _HEADER.unpack_from(data)
@@ -147,7 +147,7 @@ def _answers(response: dns.message.Message) -> DnsAnswers:
 
 @lru_cache(maxsize=10_000)
 def canonical(record: str, text: str) -> bytes:
-    """A record's canonical form: equal if two mean the same. Raises ValueError."""
+    """Return a record's canonical form: records that mean the same have equal forms. Raises ValueError."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:

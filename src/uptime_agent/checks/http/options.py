@@ -1,4 +1,4 @@
-"""Long options of HTTP checks."""
+"""Readers of the options of HTTP checks that take more than a line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def method(value: Any) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """Read headers; values may be references."""
+    """Read headers. A value may refer to a variable of the environment, or to a file."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Accept = "text/html" }', value)
     return {field_name(name): _header_value(name, each) for name, each in value.items()}
@@ -60,7 +60,7 @@ def _range(item: Any, whole: Any) -> tuple[int, int]:
 
 
 def field_name(name: str) -> str:
-    """Raises Unfit if a name is invalid, or decides a message's length."""
+    """Return the name of a header field. Raises Unfit if it is invalid, or decides a message's length."""
     if not _TOKEN.fullmatch(name):
         raise Unfit("names of header fields such as Accept", name)
     if name.lower() in _FRAMING:

@@ -38,7 +38,7 @@ class Budget:
             raise CheckFailed(f"cut off: it sends its answer in tiny pieces, {self.reads:,} for {self.bytes:,} bytes")
 
     def event(self) -> None:
-        """Count a step made with received bytes."""
+        """Count a step of reading received bytes, such as a chunk."""
         self.events += 1
         if self.events > FREE_EVENTS + self.bytes // BYTES_PER_EVENT:
             raise CheckFailed(f"cut off: its answer has tiny parts, {self.events:,} in {self.bytes:,} bytes")

@@ -24,7 +24,9 @@ _SOURCE: Final = "{ json = PATH }, { header = NAME }, { regex = EXPRESSION }, or
 
 
 def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
-    """Read the first URL and a kind. No kind: problems were noted."""
+    """Read all steps. Return the first step's URL, and a kind of check that makes them; None for both if problems were
+    noted.
+    """
     before = len(section.problems)
     if section.has("url"):
         section.take("url", lambda _: None, None)
@@ -44,7 +46,7 @@ def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
     if len(section.problems) > before:
         return None, None
     check = StepsCheck(tuple(steps))
-    kind = Kind(STEPS, {check.url.scheme: check.url.port}, lambda url: check, is_resolved=False)  # noqa: ARG005 - its own
+    kind = Kind(STEPS, {check.url.scheme: check.url.port}, lambda url: check, is_resolved=False)  # noqa: ARG005 - the check has its URLs
     return check.url, kind
 
 
@@ -106,7 +108,7 @@ def _read_step(section: Section, position: int, before: list[Step]) -> Step | No
     if check is None:
         return None
     step = Step(name, check, position, is_always, timeout)
-    if len(before) == position:  # or who knows what those hand on in which something is wrong
+    if len(before) == position:  # else a wrong step before it might hand on the text
         _check_names(section, step, before)
     return step
 

@@ -16,7 +16,9 @@ from .notification import Notification
 
 
 class Undelivered(Exception):
-    """A refused notification. The text follows "channel NAME: ". `rest`: requested seconds of rest."""
+    """A notification that was not delivered. The text is shown after "channel NAME: ". `rest`: seconds for which the
+    receiver wants no more.
+    """
 
     __module__ = "uptime_agent.notify"  # where it is imported from, and what history says
 
@@ -27,7 +29,7 @@ class Undelivered(Exception):
 
 @frozen
 class ChannelDeps:
-    """The means of all channels."""
+    """Things that a channel needs and the agent provides."""
 
     resolver: Resolver
     clock: Clock
@@ -55,7 +57,7 @@ class Channel(Protocol):
 
 @frozen
 class Surroundings:
-    """File options are relative to `folder`."""
+    """Where the options of channels are read. Paths in them are relative to `folder`."""
 
     folder: Path
     environment: Mapping[str, str]

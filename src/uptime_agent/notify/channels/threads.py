@@ -25,7 +25,7 @@ _busy: Final[set[tuple[str, object]]] = set()
 async def in_thread(whose: tuple[str, object], call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
     """Call in a thread. When cancelled, call `give_up` and do not wait.
 
-    Raises the call's errors; Undelivered if the last call still hangs.
+    `whose`: the channel. Raises the call's errors, and Undelivered if the channel's last call still hangs.
     """
     if whose in _busy:
         raise Undelivered("the message before it still hangs in its thread")
@@ -54,7 +54,7 @@ class _ThreadCall(Generic[T]):
         self._error: BaseException | None = None
 
     def run(self, token: EventLoopToken) -> None:
-        """In the thread."""
+        """Make the call, in the thread."""
         try:
             self._found = [self._call()]
         except BaseException as exc:  # noqa: BLE001 - it is raised in the waiting task

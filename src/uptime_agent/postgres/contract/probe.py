@@ -29,9 +29,9 @@ class Scope(enum.Enum):
     """The part of a server that a probe sees."""
 
     SERVER = "server"
-    """It runs once, in any database."""
+    """The probe runs once, in any database."""
     DATABASE = "database"
-    """It runs once for each."""
+    """The probe runs once for each database."""
 
 
 class Role(enum.Enum):
@@ -70,7 +70,7 @@ class Column:
 
 @frozen
 class Variant:
-    """SQL from major version `since` to just before `before`. Unproven: it never ran.
+    """SQL from major version `since` to just before `before`. Without `is_proven`, our tests never ran it.
 
     `@extschema@`: the extension's schema, which `pick` fills in. `extension_since`: its first version ("1.11").
     """
@@ -83,11 +83,11 @@ class Variant:
 
 
 class ProbeConnection(Protocol):
-    """A new connection for a callable probe."""
+    """A new connection for a probe that has a `call`."""
 
     @property
     def phases(self) -> Mapping[str, float]:
-        """Seconds of name, connect, tls, login; first_row after a query."""
+        """Seconds by phase: name, connect, tls, login; after a query also first_row."""
 
     async def fetch(self, sql: str) -> Rows:
         """Run a query within the probe's limits."""
@@ -100,8 +100,9 @@ ProbeCall = Callable[[ProbeConnection], Awaitable[Rows]]
 class Probe:
     """A question, asked at an interval in seconds.
 
-    It has `variants`, or `call` with its own connection. Beyond `most_rows` and `most_bytes`, rows are counted: SQL
-    asks for one more, or ends with the column `left_out`, the number of missing rows.
+    It has `variants`, or `call` with its own connection. Rows beyond `most_rows` and `most_bytes` are left out, but
+    counted. To show that there are more, SQL returns one row too many, or a last column `left_out` with the number of
+    missing rows.
 
     `grants`: the needed right, in words. `on_change`: a snapshot equal to the newest is not stored. `is_cheap`: may
     share a pipeline. `timeout`: seconds on the server.
@@ -153,5 +154,5 @@ def _fits(variant: Variant, major: int, extension: tuple[int, ...]) -> bool:
 
 
 def _version(text: str | None) -> tuple[int, ...]:
-    """As numbers, "1.10" is newer than "1.9"."""
+    """Read a version's numbers, so that "1.10" is newer than "1.9"."""
     return tuple(int(number) for number in re.findall(r"\d+", text)) if text else ()

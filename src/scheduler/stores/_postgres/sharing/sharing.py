@@ -1,6 +1,6 @@
 """How nodes share a store in PostgreSQL.
 
-Leases have their own table and connection: a long commit holds its node's row, and must not cost the lease. One
+Leases have their own table and connection: a long commit locks its node's row, and must not delay the renewal. One
 statement renews the lease and returns the other nodes.
 """
 
@@ -31,7 +31,7 @@ from .session import LeaseSession
 from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
-"""Sent to all nodes, or with an epoch, `fleet 7`, to one. (Older versions hear both.)"""
+"""The payload of NOTIFY for all nodes. `fleet 7` is for the node with epoch 7, though older versions hear that too."""
 
 LATEST: Final = 2**63 - 1
 
@@ -40,10 +40,10 @@ FIRST: Final = datetime.min.replace(tzinfo=UTC), 0
 AT_A_TIME: Final = 1_000
 
 STUCK: Final = 0.2
-"""Seconds that a burial waits for the buried node's last commit.
+"""Seconds that a burial, the removal of a dead node, waits for that node's last commit.
 
-If the server then still waits for that client, its process was stopped or cut off. A busy session ends by itself. It
-may be another burial, and two that break each other off bury none.
+If the dead node's session then waits for its client, that process was stopped or cut off, and the session is ended. A
+busy session ends by itself. The busy session may be another burial: two burials that end each other would bury no node.
 """
 
 
@@ -62,7 +62,7 @@ class SharingPlace(Protocol):
         """0: not open."""
 
     def connect(self, *, only_reads: bool = False) -> StoreConnection:
-        """`only_reads`: even if we were buried."""
+        """Open a connection. `only_reads`: even if our node was buried."""
 
     def transaction(self) -> AbstractContextManager[StoreConnection]:
         """Open a transaction in order with our commits."""
@@ -167,7 +167,9 @@ class PostgresSharing:
             raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
-        """Wait for their last commits, which lock their rows, or break them off. A node that renewed stays."""
+        """See Sharing. Last commits lock their nodes' rows: wait for them, or break them off. A node that renewed
+        stays.
+        """
         ended = self._ends.ended(epochs, self._now())
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
         to = {} if self.last is None else heirs(self.last, epochs)
@@ -261,7 +263,7 @@ class PostgresSharing:
         return self._load(self._statements.of_shards.ids, shards, are_theirs=True)
 
     def forget_empty(self) -> list[int]:
-        """See Sharing. A lock keeps jobs from coming into one meanwhile."""
+        """See Sharing. A lock keeps jobs from coming into an empty shard meanwhile."""
         asked: dict[str, Any] = {"me": self._place.epoch}
         with self._place.beside.transaction() as connection:
             if not (empty := [row[0] for row in connection.execute(self._statements.of_shards.empty, asked)]):
@@ -274,7 +276,9 @@ class PostgresSharing:
         return self._load(self._statements.of_shards.other_ids, shards, are_theirs=False)
 
     def _load(self, ids: sql.Composed, shards: Sequence[int], *, are_theirs: bool) -> Rows:
-        """Read in pages: one transaction would keep a pooler's session. Later changes come through the log."""
+        """Read jobs in pages: a single transaction would occupy a pooler's session. Changes made meanwhile come through
+        the change log.
+        """
         numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
         (found,) = beside.ask((ids, [numbers]))
         order = [row[0] for row in found]
@@ -291,7 +295,7 @@ class PostgresSharing:
         return self._ticks(self._statements.of_shards.owed, shards)
 
     def read_requests(self, connection: StoreConnection) -> tuple[StoredRequest, ...]:
-        """Read the next page, oldest first; after the last page the first."""
+        """Read the next page of requests, oldest first. After the last page comes the first page again."""
         asked = [*self._asked_after, number_array(self.begun), self._place.epoch, MOST_REQUESTS]
         rows = connection.execute(self._statements.asked, asked).fetchall()
         self._asked_after = rows[-1][:2] if len(rows) == MOST_REQUESTS else FIRST

@@ -50,7 +50,7 @@ class PostgresReader:
         return [self._sample(head) for head in self._connection.execute(self._schema.of(_HEADS), asked).fetchall()]
 
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
-        """Return records, newest first."""
+        """Return the outcomes of probes, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
         return [
             outcome_of(target, probe, database, read_instant(due) / 1e6, row)
@@ -58,7 +58,7 @@ class PostgresReader:
         ]
 
     def stock(self) -> list[Stock]:
-        """Return the amounts."""
+        """Return how much is stored, by server and probe."""
         found = [
             Stock(target, probe, databases, samples, rows, read_instant(last) / 1e6)
             for target, probe, databases, samples, rows, last in self._connection.execute(self._schema.of(_STOCK))
@@ -82,7 +82,7 @@ class PostgresReader:
 
 
 def _selected(name: str, type_: str) -> sql.Composed:
-    """Some instants exceed Python's datetimes."""
+    """Select a column, an instant as microseconds: some instants exceed Python's datetimes."""
     if type_ == Type.TIMESTAMP.value:
         return sql.SQL("(extract(epoch FROM {}) * 1000000)::bigint").format(sql.Identifier(name))
     return sql.SQL("{}").format(sql.Identifier(name))

@@ -1,6 +1,7 @@
 """Coming partitions are made, old data goes, newest snapshots stay.
 
-A week beyond every retention is dropped; other old rows go in small transactions. Each needs the advisory lock.
+A partition holds one week. A week beyond every retention is dropped; other old rows go in small transactions. Each
+transaction needs the advisory lock.
 """
 
 from __future__ import annotations

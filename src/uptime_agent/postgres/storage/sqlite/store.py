@@ -112,7 +112,7 @@ class SqliteMetrics:
             return SqliteReader(connection).stock()
 
     def interrupt(self) -> None:
-        """End another thread's wait."""
+        """End a query that another thread waits for."""
         if self._connection is not None:
             self._connection.interrupt()
 
@@ -168,7 +168,10 @@ class SqliteMetrics:
         put(writer, f"INSERT INTO {table_of(probe)} ({names}) {{rows}}", rows)
 
     def _newest_before(self, series: int | None, at_us: int | None) -> str | None:
-        """A second replay stores nothing that the first left out."""
+        """Return the hash of the newest snapshot before `at_us`; None: of all snapshots.
+
+        Later snapshots do not count, so a batch that is written again stores nothing that it left out before.
+        """
         question = (
             "SELECT hash FROM sample WHERE series = ? AND hash IS NOT NULL AND at_us < ? ORDER BY at_us DESC LIMIT 1"
         )
@@ -211,5 +214,5 @@ class SqliteMetrics:
 
 
 def _numeric(value: Any) -> Any:
-    """More than 64 bits become digits."""
+    """Write an integer of more than 64 bits as digits."""
     return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else str(value)
