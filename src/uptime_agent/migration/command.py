@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from ..instants import microseconds
 from ..options import HistoryPlace, loaded_or_end, now_here, tasks_or_end
 from ..output import BAD_USAGE, FAILED, end, print_lines, refuse
 
@@ -86,7 +87,7 @@ def _stored(place: StorePlace, jobs: Sequence[Judged]) -> dict[str, Any]:
     store = place.of_programs().make()
     if store is None:
         raise click.UsageError("--store: memory ends with this command")
-    return dict(stored(store, jobs, int(now_here().timestamp() * 1e6)))
+    return dict(stored(store, jobs, microseconds(now_here().timestamp())))
 
 
 class WithJobs(click.Command):

@@ -34,6 +34,7 @@ from timerqueue import Clock
 
 from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
+from ..instants import microseconds
 from ..standing import Skipped
 from ..web import HttpServer, Peers
 from .handing import Handing
@@ -136,7 +137,7 @@ class Signals:
 
     def _run_ended(self, run: RunEnded, inbox: Inbox) -> None:
         asked = self._asked.get(run.job_id)
-        if asked is not None and asked.due_us == round(run.due.timestamp() * 1e6):
+        if asked is not None and asked.due_us == microseconds(run.due.timestamp()):
             del self._asked[run.job_id]
         if any(isinstance(each, Skipped) for each in run.results):
             inbox.take()  # what comes during maintenance says nothing later

@@ -12,6 +12,7 @@ from scheduler.stores import Peer, Store, View, Voting, capabilities
 from timerqueue import Clock
 
 from ..checks import CheckResult, Status
+from ..instants import microseconds
 from .choice import chosen
 from .rule import Quorum
 from .vote_exchange import VoteExchange
@@ -70,4 +71,4 @@ def _named(found: CheckResult | None, peer: Peer) -> CheckResult:
 
 
 def _due_us() -> int:
-    return round(current_run().due.timestamp() * 1e6)
+    return microseconds(current_run().due.timestamp())

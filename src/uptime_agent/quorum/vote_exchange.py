@@ -20,6 +20,7 @@ from scheduler.stores import Vote, Voting
 from timerqueue import Clock
 
 from ..checks import CheckResult, Status
+from ..instants import microseconds
 
 logger = getLogger(__name__)
 T = TypeVar("T")
@@ -99,7 +100,7 @@ class VoteExchange:
                 await self._exchange()
                 if self._clock.monotonic() - forgotten > KEPT:
                     forgotten = self._clock.monotonic()
-                    await self._ask(partial(self._voting.forget, int((self._clock.wall() - KEPT) * 1e6)))
+                    await self._ask(partial(self._voting.forget, microseconds(self._clock.wall() - KEPT)))
             except StoreError as exc:
                 logger.warning("agents cannot vote: %s", exc)
                 await self._clock.sleep(PAUSE)

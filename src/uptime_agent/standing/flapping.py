@@ -8,6 +8,8 @@ from typing import Final, Literal
 
 from attrs import evolve, frozen
 
+from ..instants import microseconds
+
 THRESHOLD: Final = 3
 """Equal results that end a flapping, or make a state firm."""
 
@@ -59,7 +61,7 @@ def is_down(state: TargetState | None) -> bool:
 
 def state_id(name: str, started_at: float, number: int) -> str:
     """The id of a target's state."""
-    milliseconds = round(started_at * 1e6) // 1000  # history keeps whole microseconds
+    milliseconds = microseconds(started_at) // 1000  # history keeps whole microseconds
     return f"{_NOT_PLAIN.sub('_', name)}-{milliseconds}-{number}"
 
 

@@ -10,8 +10,8 @@ from itertools import chain
 
 from attrs import evolve, frozen
 
+from ...instants import microseconds
 from ..contract import Failure, OutcomeKind, ProbeOutcome, Sample
-from .values import microseconds
 
 Key = tuple[str, str, str | None, int]
 """Target, probe, database, and microseconds since 1970."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from ...instants import microseconds
 from ..contract import ProbeOutcome, Sample
 from .reading import LAST_KINDS, Stock, StoredSample
 from .retention import Retention
 from .shape import columns_to_add
-from .values import fingerprint, microseconds, normal_columns
+from .values import fingerprint, normal_columns
 
 Series = tuple[str, str, str]
 """Target, probe, and the database or ""."""

@@ -31,11 +31,6 @@ _LONGEST_NUMBER: Final = 400
 """Digits."""
 
 
-def microseconds(seconds: float) -> int:
-    """Return seconds as whole microseconds."""
-    return round(seconds * 1_000_000)
-
-
 def normal_columns(sample: Sample) -> list[Values]:
     """Return each column's values. Raises Unstorable."""
     return normal_values(sample.probe, sample.rows)

@@ -8,6 +8,8 @@ from typing import Final
 
 from attrs import frozen
 
+from ...instants import microseconds
+
 WEEK: Final = dt.timedelta(weeks=1)
 
 
@@ -20,7 +22,7 @@ class Week:
     @classmethod
     def of(cls, at: float) -> Week:
         """Return the week of UTC seconds."""
-        day = (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=round(at * 1e6))).date()
+        day = (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=microseconds(at))).date()
         return cls(day - dt.timedelta(days=day.weekday()))
 
     @classmethod

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from ....instants import microseconds
 from ...contract import Column, Probe, Sample
 from ..shape import table_of
-from ..values import microseconds, normal_values
+from ..values import normal_values
 from .copying import copy_text, row_heads
 
 Key = tuple[str, str, str]

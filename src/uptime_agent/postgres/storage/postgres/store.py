@@ -13,11 +13,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from ....instants import microseconds
 from ...contract import ProbeOutcome, Sample, StoreUnavailable
 from ..reading import Stock, StoredSample
 from ..retention import Retention
 from ..shape import columns_to_add, table_of
-from ..values import fingerprint, microseconds
+from ..values import fingerprint
 from ..weeks import Week
 from .connection import MetricsConnection, connect, described, errors, sql
 from .copying import read_instant, spelled_instant

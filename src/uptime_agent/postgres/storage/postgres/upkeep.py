@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from ....instants import microseconds
 from ..retention import Retention
-from ..values import instant, microseconds
+from ..values import instant
 from ..weeks import Week
 from .connection import MetricsConnection, sql
 from .schema import Schema

@@ -13,11 +13,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+from ....instants import microseconds
 from ...contract import ProbeOutcome, Sample, StoreUnavailable, Type
 from ..reading import LAST_KINDS, Stock, StoredSample
 from ..retention import Retention
 from ..shape import columns_to_add, table_of
-from ..values import fingerprint, microseconds, normal_columns
+from ..values import fingerprint, normal_columns
 from .connection import MetricsLock, connect, connect_reader, errors, put, transaction
 from .reader import SqliteReader
 from .schema import add_columns, migrate, quoted, types_of
