@@ -47,10 +47,11 @@ class Redactor:
 
 
 def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield every place, overlapping places too: "aba" is twice in "ababa"."""
     at = text.find(secret)
     while at >= 0:
         yield at, at + len(secret)
-        at = text.find(secret, at + len(secret))
+        at = text.find(secret, at + 1)
 
 
 def _masked(text: str, spans: list[tuple[int, int]]) -> str:

@@ -3,12 +3,17 @@
 import logging
 
 import pytest
+from hypothesis import given, strategies as st
 
 from uptime_agent.checks import PORTS
 from uptime_agent.checks.kinds import BY_SCHEME
 from uptime_agent.text import wording
 from uptime_agent.text.redact import RedactingFormatter, Redactor
+from uptime_agent.text.spelling import spelling
 from uptime_agent.text.url import masked, parse_url
+
+SECRETS = st.lists(st.text("abA", min_size=3, max_size=4), min_size=1, max_size=4)
+"""Few letters: such secrets overlap, and one is often a part of another."""
 
 
 @pytest.mark.parametrize(
@@ -52,6 +57,45 @@ def test_every_spelling_of_a_secret_is_masked():
     redactor = Redactor(BY_SCHEME["http"].make(url=url, headers=headers).secrets)
     text = "pass/word pass%2Fword t%20oken bWU6cGFzcy93b3Jk Bearer abc.def; abc.def k12345 text/html"
     assert redactor.clean(text) == "*** *** *** *** ***; *** *** text/html"
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        (["aba"], "ababa", "***"),
+        (["aba"], "x ABAbaba y", "x *** y"),
+        (["aba"], "abaaba", "******"),
+        (["abcd", "cdef"], "abcdef", "***"),
+        (["secret", "top secret word"], "a top secret word", "a ***"),
+    ],
+)
+def test_secrets_that_overlap_are_masked_to_the_last_letter(secrets, text, shown):
+    """A secret may overlap itself or another, or be a part of another."""
+    assert Redactor(secrets).clean(text) == shown
+
+
+@given(secrets=SECRETS, text=st.text("abA", min_size=10, max_size=30))
+def test_each_letter_of_each_secret_is_masked_and_no_other(secrets, text):
+    """Wherever the secrets stand, in small letters or not."""
+    small = [each.lower() for each in secrets]
+    hidden = {
+        at
+        for secret in small
+        for start in range(len(text))
+        if text.lower().startswith(secret, start)
+        for at in range(start, start + len(secret))
+    }
+    left = "".join(letter for at, letter in enumerate(text) if at not in hidden)
+    assert Redactor(secrets).clean(text).replace("*", "") == left
+
+
+@given(secrets=st.lists(st.text('abA"', max_size=5), max_size=4), text=st.text('abA"', max_size=30))
+def test_no_secret_is_in_a_clean_text(secrets, text):
+    """Neither as it was given, nor in small letters or without its quotes."""
+    shown = Redactor(secrets).clean(text)
+    assert [each for each in secrets if len(each) >= 3 and each in shown] == []
+    spelt = [spelling(each).text for each in secrets if len(each) >= 3]
+    assert [each for each in spelt if len(each) >= 3 and each in spelling(shown).text] == []
 
 
 def test_logs_hold_no_secrets():
