@@ -5,7 +5,7 @@ It listens before it reads, to miss nothing. While the database is away, the las
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,7 +20,7 @@ from ..postgres import Layer, PostgresTarget
 from .copy import read_back, written
 from .place import TablesPlace
 from .reading import TableReader, TablesUnread, reader
-from .rows import Known, taken_in, targets_of
+from .rows import Known, TableRow, taken_in, targets_of
 
 AGAIN_AFTER: Final = 1.0
 """Seconds between attempts to connect."""
@@ -44,7 +44,7 @@ class FoundRows:
 async def read_once(place: TablesPlace, resolver: Resolver, clock: Clock, named: Collection[str] = ()) -> FoundRows:
     """Read the tables once. Raises TablesUnread."""
     async with reader(place, resolver, clock) as opened:
-        known, wrong = taken_in(await opened.rows(), {}, place, named)
+        known, wrong = await _judged(await opened.rows(), {}, place, named)
     return FoundRows(known, tuple(wrong))
 
 
@@ -88,9 +88,7 @@ class Tables:
     async def _read(self, opened: TableReader) -> None:
         before = self._found or FoundRows()
         rows, named = await opened.rows(), self._named()
-        known, wrong = await run_sync(
-            taken_in, rows, before.known, self._place, named
-        )  # libpq reads 1,000 dsn a second
+        known, wrong = await _judged(rows, before.known, self._place, named)
         if self._is_away:
             self._is_away = False
             self._say(f"{self._place} can be read again")
@@ -121,7 +119,7 @@ class Tables:
             self._say(f"{reason}; there is no copy of them, so none of their servers is probed until they can be read")
             return
         rows, at = kept
-        known, wrong = taken_in(rows, {}, self._place, self._named())
+        known, wrong = await _judged(rows, {}, self._place, self._named())
         self._found = FoundRows(known, tuple(wrong))
         instant = datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")
         self._say(f"{reason}; their copy of {instant} holds until then")
@@ -135,3 +133,10 @@ class Tables:
             await run_sync(written, self._place.copy, self._place.origin, rows, self._clock.wall())
         except OSError as exc:
             self._say(f"{self._place.copy}: the rows of {self._place} cannot be kept: {exc.strerror or exc}")
+
+
+async def _judged(
+    rows: Iterable[TableRow], known: Known, place: TablesPlace, named: Collection[str]
+) -> tuple[Known, list[str]]:
+    """Judge rows in a thread: libpq reads 1,000 dsn a second, and checks go on meanwhile."""
+    return await run_sync(taken_in, rows, known, place, named)

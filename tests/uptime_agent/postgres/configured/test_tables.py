@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import threading
 
 import anyio
 import psycopg
@@ -296,6 +297,27 @@ async def test_an_agent_that_starts_while_the_database_is_away_begins_with_the_l
         await until(lambda: settings.names == ["one", "two"])
     assert "; their copy of 20" in settings.said[0]
     assert settings.found[0].targets(())[0].server.password == "secret"
+
+
+async def test_rows_are_judged_in_a_thread_however_they_come(settings, monkeypatch):
+    """From the tables, once or again and again, and from their copy. Many rows would hold up every check."""
+    threads = []
+
+    def judged(*given):
+        threads.append(threading.get_ident())
+        return taken_in(*given)
+
+    monkeypatch.setattr("uptime_agent.tables.following.taken_in", judged)
+    settings.add("one")
+    await settings.read()
+    async with settings.followed():
+        await until(lambda: settings.names == ["one"])
+    settings.found.clear()
+    rows_on(settings.postgres, "ALTER DATABASE settings ALLOW_CONNECTIONS false")
+    async with settings.followed():
+        await until(lambda: settings.names == ["one"])
+    assert len(threads) >= 3
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize(
