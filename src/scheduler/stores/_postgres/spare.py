@@ -32,9 +32,10 @@ class Spare:
     def need(self, who: object) -> None:
         """Stop hearing. Any thread."""
         self._needed_by.add(who)
-        if self._one_at_a_time.acquire(blocking=False):  # else the hearing thread notices in a moment
+        one_at_a_time = self._one_at_a_time  # `end` may put another in its place
+        if one_at_a_time.acquire(blocking=False):  # else the hearing thread notices in a moment
             self.close()
-            self._one_at_a_time.release()
+            one_at_a_time.release()
 
     def let_be(self, who: object) -> None:
         """Undo `need`. Any thread."""
@@ -70,7 +71,8 @@ class Spare:
         """Lend a kept connection until `is_over`. Raises StoreBusy when another caller needs it. `prepare`: for a new
         one.
         """
-        if self._needed_by or not self._one_at_a_time.acquire(blocking=False):
+        one_at_a_time = self._one_at_a_time
+        if self._needed_by or not one_at_a_time.acquire(blocking=False):
             raise StoreBusy(NEEDED)
         try:
             connection = self._heard_over
@@ -83,7 +85,7 @@ class Spare:
             self.close()
             raise
         finally:
-            self._one_at_a_time.release()
+            one_at_a_time.release()
 
     def _why_unwanted(self, is_over: Callable[[], bool]) -> str:
         if is_over():

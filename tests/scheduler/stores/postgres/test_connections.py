@@ -13,6 +13,7 @@ from schedule import Every
 from scheduler import Scheduler, fleet
 from scheduler.stores import StoreBusy, StoreLocked, StoreUnavailable, StoreUnreachable, shard_of
 from scheduler.stores._postgres.connection import StoreConnection
+from scheduler.stores._postgres.spare import Spare
 from scheduler.stores.postgres import PostgresStore
 from server_outages import altered
 
@@ -346,3 +347,36 @@ def test_jobs_are_read_page_by_page_and_no_transaction_lasts_for_all(agent, by_h
     assert pages == [1_000, 1_000, 500]
     assert {row.name for row, _ in page} == {"later"}
     assert sum(map(len, store.sharing.load_others(mine[:1]))) == 2_500 - sum(each == mine[0] for each in mine)
+
+
+class ToldConnection:
+    """A connection that calls `told` when it is told why it is not wanted."""
+
+    def __init__(self, told):
+        self.lock = threading.Lock()
+        self.closed = False
+        self._told = told
+
+    @property
+    def why_unwanted(self):
+        return None
+
+    @why_unwanted.setter
+    def why_unwanted(self, _):
+        self._told()
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_store_that_closes_while_hearing_begins_does_not_disturb_it():
+    """The reader goes at the last moment, and the hearing thread takes its place before the store has closed."""
+    moments = []
+    spare = Spare(lambda: ToldConnection(lambda: moments.pop(0)() if moments else None))
+    lending, hearing = spare.lend(), spare.hear(lambda _: None, lambda: False)
+    lending.__enter__()
+    moments += [lambda: (lending.__exit__(None, None, None), hearing.__enter__())]
+    spare.end()
+    hearing.__exit__(None, None, None)
+    with spare.lend() as connection:
+        assert not connection.closed
