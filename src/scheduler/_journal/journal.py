@@ -81,7 +81,8 @@ class Journal:
 
     @property
     def unsaved(self) -> int:
-        return len(self.pending) + sum(len(sealed.batch.jobs) + len(sealed.batch.states) for sealed in self.unsettled)
+        """How many notes a loss of the store would cost."""
+        return len(self.pending) + sum(sealed.size for sealed in self.unsettled)
 
     @property
     def unsettled(self) -> list[Sealed]:

@@ -15,6 +15,9 @@ _DICTS: Final = ("jobs", "paused", "finished", "states", "released", "planned", 
 _LISTS: Final = ("ended", "missed", "marks", "placed", "lost", "requests", "done")
 """Dicts by job id, and lists of records with a `job_id`."""
 
+_OF_NEW_ROWS: Final = frozenset({"added", "begun"})
+"""They say more of rows that `jobs` has."""
+
 _STANDINGS: Final = frozenset({"states", "ended", "missed", "marks"})
 
 Flushed = Callable[[Exception | None], object]
@@ -27,6 +30,12 @@ class Sealed:
     runs: list[JobAttempt]
     flushed: list[Flushed]
     together: Collection[str] = Factory(tuple)
+
+    @property
+    def size(self) -> int:
+        """How many notes it has."""
+        noted = (getattr(self.batch, name) for name in (*_DICTS, *_LISTS, "pauses") if name not in _OF_NEW_ROWS)
+        return len(self.flushed) + sum(map(len, noted))
 
     def job_ids(self) -> list[str]:
         batch = self.batch

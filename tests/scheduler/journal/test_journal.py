@@ -4,14 +4,15 @@ import pytest
 
 from kit import nothing
 from schedule import Every
-from scheduler import MissedReason, Scheduler
+from scheduler import MissedReason, Pause, Scheduler
 from scheduler._journal import Journal, Sealed, missed_tick
 from scheduler._plan import Timeline
-from scheduler.stores import Batch, JobPause, StoredState, StoredTick
+from scheduler.stores import Act, Batch, JobPause, Placed, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
 EVERY = Every(100, anchor=START)
+PAUSE = Pause("*", "maintenance", START)
 
 
 def job_of(clock, id="a"):
@@ -78,6 +79,33 @@ def test_what_is_noted_after_sealing_stands_in_the_next_batch(clock, journal):
     journal.seal()
     assert [*journal.taken().batch.jobs] == ["b"]
     assert (journal.holds("a"), journal.holds("b"), journal.unsaved) == (False, False, 0)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        lambda journal, _: journal.remember_scope("*", PAUSE),
+        lambda journal, _: journal.remember_scope("*", None),
+        lambda journal, job: journal.ask(job, Act.RUN),
+        lambda journal, job: journal.remember_pause(job),
+        lambda journal, job: journal.delete_row(job, is_finished=True),
+        lambda journal, job: journal.delete_row(job),
+        lambda journal, job: journal.crashed(StoredTick(job.id, 0, 1, 1, "running"), 0, "it crashed"),
+        lambda journal, job: journal.owe(job, 0, MissedReason.STOPPED),
+        lambda journal, job: journal.done(job, 7),
+        lambda journal, job: journal.placed(Placed(job.id, 0, "a server", 7, 0)),
+        lambda journal, _: journal.flush(print),
+    ],
+)
+def test_each_note_is_unsaved_until_it_is_durable(clock, journal, note):
+    """Whatever it is, and sealed or not: its loss at the end is told."""
+    note(journal, job_of(clock))
+    noted = journal.unsaved
+    assert noted
+    journal.seal()
+    assert journal.unsaved == noted
+    journal.taken()
+    assert journal.unsaved == 0
 
 
 def test_of_a_new_job_that_is_removed_before_it_is_sent_nothing_is_left(clock, journal):
