@@ -81,7 +81,8 @@ def _lacks(probe: Probe, result: Result) -> str:
 async def _is_off(target: PostgresTarget, reach: ServerReach, probe: Probe, where: str | None, clock: Clock) -> str:
     if probe.setting is None:
         return ""
-    sql = f"/* timerqueue:doctor */ SELECT current_setting('{probe.setting}', true)"
+    name, _, wanted = probe.setting.partition(" = ")
+    sql = f"/* timerqueue:doctor */ SELECT current_setting('{name}', true)"
     asking = Probe(
         name="setting",
         purpose="whether a setting is on",
@@ -91,8 +92,19 @@ async def _is_off(target: PostgresTarget, reach: ServerReach, probe: Probe, wher
         variants=(Variant(sql),),
     )
     result = await _asked(target, reach, asking, where, clock)
-    value = str(result.rows[0][0]) if result.rows else "unknown"
-    return f"; but {probe.setting} is {value}, so there is little to see" if value in {"off", "none"} else ""
+    value = result.rows[0][0] if result.rows else None
+    if value is None or _is_set(str(value), wanted):  # without the right to read it, nothing is known
+        return ""
+    remedy = f": it needs {probe.setting}" if wanted else ""
+    return f"; but {name} is {value or 'empty'}, so there is little to see{remedy}"
+
+
+def _is_set(value: str, wanted: str) -> bool:
+    """`wanted`: words of which the value has one, such as "pl or all". None: it is on."""
+    if not wanted:
+        return value not in {"off", "none"}
+    words = {each.strip(' "').rpartition("/")[2] for each in value.split(",")}
+    return not words.isdisjoint(wanted.split(" or "))
 
 
 async def _asked(target: PostgresTarget, reach: ServerReach, probe: Probe, where: str | None, clock: Clock) -> Result:

@@ -1,13 +1,15 @@
 """The doctor says of each probe whether it works on a target, what it cost, or what is missing."""
 
 import anyio
+import pytest
 
+import postgres_versions
 from kit import PATIENCE
 from postgres_fleets import ours_on, probe, rows_on, server_of
 from timerqueue import SystemClock
 from uptime_agent.checks import Resolver
 from uptime_agent.libpq import Server
-from uptime_agent.postgres import PostgresTarget, examine
+from uptime_agent.postgres import CATALOGUE, PostgresTarget, examine
 from uptime_agent.postgres.contract import Scope
 
 
@@ -41,6 +43,54 @@ async def test_what_is_missing_is_named(postgres_of):
     assert found["files"].text.endswith("it needs pg_monitor")
     assert found["buffers"].text.endswith("CREATE EXTENSION pg_buffercache")
     assert "full_page_writes is off" in found["pages"].text
+    assert not any(each.is_well for each in found.values())
+
+
+async def test_a_setting_that_must_have_a_value_is_named_until_it_has_it(postgres_of):
+    """A server counts no calls of functions by itself. As an answer without rows, that looked well."""
+    server = postgres_of(18)
+    if not rows_on(server, "SELECT 1 FROM pg_roles WHERE rolname = 'counting'"):
+        rows_on(server, "CREATE ROLE counting SUPERUSER LOGIN")
+    missing = "; but track_functions is none, so there is little to see: it needs track_functions = pl or all"
+    for value, told in (("none", missing), ("pl", ""), ("all", "")):
+        rows_on(server, f"ALTER ROLE counting SET track_functions = '{value}'")
+        found = (await diagnosed(server_of(server, user="counting"), CATALOGUE["functions"]))["functions"]
+        assert (found.text.partition(" every 600 s")[2], found.is_well) == (told, not told)
+
+
+@pytest.mark.parametrize("name", ["statements", "query_texts"])
+async def test_a_library_that_is_loaded_is_not_missed(postgres_of, name):
+    """Among others, however it is written."""
+    server = postgres_of(18)
+    loaded = rows_on(server, "SHOW shared_preload_libraries")[0][0]
+    assert "pg_stat_statements" in loaded
+    rows_on(server, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+    found = (await diagnosed(server_of(server), CATALOGUE[name]))[name]
+    assert (found.is_well, "shared_preload_libraries" in found.text) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_told"),
+    [("", True), ("auto_explain", True), ("auto_explain, pg_stat_statements", False), ('"$libdir/pg_one"', True)],
+)
+async def test_a_library_is_looked_for_among_all(postgres_of, value, is_told):
+    """And an empty list is told as empty."""
+    setting = "local.libraries = pg_stat_statements"
+    server = postgres_of(18)
+    if not rows_on(server, "SELECT 1 FROM pg_roles WHERE rolname = 'loading'"):
+        rows_on(server, "CREATE ROLE loading LOGIN")
+    rows_on(server, f"ALTER ROLE loading SET local.libraries = '{value}'")
+    found = (await diagnosed(server_of(server, user="loading"), probe("one", setting=setting)))["one"]
+    told = f"; but local.libraries is {value or 'empty'}, so there is little to see: it needs {setting}"
+    assert (found.text.endswith(told), found.is_well) == (is_told, not is_told)
+
+
+async def test_a_library_that_is_not_loaded_is_named():
+    """Its extension alone answers nothing."""
+    with postgres_versions.server(18, shared_preload_libraries="") as fresh:
+        rows_on(fresh, "CREATE EXTENSION pg_stat_statements")
+        found = await diagnosed(server_of(fresh), CATALOGUE["statements"], CATALOGUE["query_texts"])
+    assert ["shared_preload_libraries" in each.text for each in found.values()] == [True, True]
     assert not any(each.is_well for each in found.values())
 
 

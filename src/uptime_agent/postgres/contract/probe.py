@@ -105,7 +105,8 @@ class Probe:
     missing rows.
 
     `grants`: the needed right, in words. `on_change`: a snapshot equal to the newest is not stored. `is_cheap`: may
-    share a pipeline. `timeout`: seconds on the server.
+    share a pipeline. `timeout`: seconds on the server. `setting`: its name if it must be on, or with words of which it
+    must have one: "track_functions = pl or all".
     """
 
     name: str
