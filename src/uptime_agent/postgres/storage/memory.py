@@ -73,15 +73,19 @@ class MemoryMetrics:
 
     def maintain(self, now: float) -> None:
         """See MetricStore."""
-        for series, kept in self._samples.items():
+        for series, kept in [*self._samples.items()]:
             before = microseconds(now - self.retention.keep(*series[:2]))
             newest = max((at for at, each in kept.items() if each.hash is not None), default=None)
             for at in [at for at in kept if at < before and at != newest]:
                 del kept[at]
-        for series, records in self._outcomes.items():
+            if not kept:
+                del self._samples[series]
+        for series, records in [*self._outcomes.items()]:
             before = microseconds(now - self.retention.keep(*series[:2]))
             for due in [due for due in records if due < before]:
                 del records[due]
+            if not records:
+                del self._outcomes[series]
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
         """See MetricReader."""

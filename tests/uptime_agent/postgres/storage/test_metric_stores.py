@@ -196,6 +196,13 @@ def test_what_is_older_than_its_retention_goes(store):
     assert [each.rows for each in store.samples("db2")][-1] == (("a", 10),)
 
 
+def test_of_a_series_that_is_too_old_there_is_no_stock(store):
+    """Its target may have been removed long ago."""
+    store.write([sample(0, ("a", 1), target="gone"), sample(29 * DAY, ("a", 2))], [outcome(0, target="gone")])
+    store.maintain(T0 + 9_999 * DAY)
+    assert (store.stock(), store.samples(), store.outcomes()) == ([], [], [])
+
+
 def test_the_newest_snapshot_of_each_series_stays_for_ever(store):
     """It says how things stand, however long ago they changed."""
     for name, database in (("db1", None), ("db1", "app"), ("db2", None)):
