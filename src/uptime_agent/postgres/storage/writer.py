@@ -254,16 +254,15 @@ class MetricWriter:
 
     def _append(self, batch: SampleBatch) -> bool:
         assert self._spool is not None
-        lost = self._spool.lost
         try:
             try:
-                self._spool.append(batch)
+                is_kept = self._spool.append(batch)
             except Unstorable:
                 batch = self._storable(batch)
-                self._spool.append(batch)
+                is_kept = self._spool.append(batch)
         except SpoolFailed:
             return False
-        if self._spool.lost == lost or self._spool.waiting:
+        if is_kept:
             self._spooled += _counts(batch)
         return True
 

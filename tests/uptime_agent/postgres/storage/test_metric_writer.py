@@ -301,6 +301,24 @@ def test_a_full_spool_is_told(tmp_path):
     assert sum((each.counts for each in lost), Counts()).samples == 40 - len(kept) > 0
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_batch_that_is_larger_than_the_spool_is_dropped_and_not_spooled(tmp_path, others):
+    """Whether others wait there or not."""
+    world = World()
+    world.spool = Spool(tmp_path, most_bytes=3_000)
+    world.writer = MetricWriter(world.store, world.spool, tell=world.news.append)
+    world.writer.open(0.0)
+    world.store.faults = 9
+    for at in range(others):
+        world.put(at)
+    world.settle(0.0)
+    world.writer.put([sample(9, ("a" * 3_000, 9))], [], 0.0)
+    world.settle(0.0)
+    world.writer.finish(lambda: 0.0, 0.0)
+    report = world.writer.so_far
+    assert (report.stored, report.spooled.samples, report.dropped) == (Counts(), others, Counts(1, 1, 0))
+
+
 STEPS = st.lists(st.one_of(st.just("put"), st.just("restart"), st.integers(0, 3), st.floats(0.1, 90.0)), max_size=40)
 
 

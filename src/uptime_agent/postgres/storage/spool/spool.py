@@ -79,13 +79,16 @@ class Spool:
                 self._offset = 0
             self._drop_empty()
 
-    def append(self, batch: SampleBatch) -> None:
-        """Write and sync. Raises SpoolFailed or Unstorable, and then changes nothing."""
+    def append(self, batch: SampleBatch) -> bool:
+        """Write and sync. False: lost, as it is larger than the spool.
+
+        Raises SpoolFailed or Unstorable, and then changes nothing.
+        """
         counts = Counts(len(batch.samples), batch.rows, len(batch.outcomes))
         record = framed(encode(batch), counts)
         if len(record) > self._most_bytes:
             self.lost += counts
-            return
+            return False
         with _told(self.folder):
             number = self._room_for(len(record))
             path, size = self._path(number), self._sizes.get(number, 0)
@@ -103,6 +106,7 @@ class Spool:
                 sync_folder(self.folder)
             self._sizes[number] = size + len(record)
             self._counts[number] = self._counts.get(number, Counts()) + counts
+        return True
 
     def oldest(self, weight: int = 1) -> SampleBatch | None:
         """Return the oldest batches as one, up to `weight`. They stay until `done`. Raises SpoolFailed."""
