@@ -74,7 +74,7 @@ def found_by(
     """
     from ..postgres import CATALOGUE, IDENTITY, resets
 
-    samples = [each for each in store.samples(target, probe, limit=MOST_SAMPLES) if database in {None, each.database}]
+    samples = store.samples(target, probe, database=database, limit=MOST_SAMPLES)
     samples.sort(key=lambda each: (each.at, each.database or ""))
     known = CATALOGUE.get(probe, IDENTITY if probe == IDENTITY.name else None)
     columns = () if known is None else known.columns

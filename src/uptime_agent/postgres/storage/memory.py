@@ -87,12 +87,14 @@ class MemoryMetrics:
             if not records:
                 del self._outcomes[series]
 
-    def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
+    def samples(
+        self, target: str | None = None, probe: str | None = None, *, database: str | None = None, limit: int = 100
+    ) -> list[StoredSample]:
         """See MetricReader."""
         found = [
             StoredSample(series[0], series[1], series[2] or None, at / 1e6, names, _rows(each, names), each.left_out)
             for series, kept in self._samples.items()
-            if target in {None, series[0]} and probe in {None, series[1]}
+            if target in {None, series[0]} and probe in {None, series[1]} and database in {None, series[2]}
             for at, each in kept.items()
             for names in [tuple(self._types[series[1]])]
         ]

@@ -46,8 +46,10 @@ class Stock:
 class MetricReader(Protocol):
     """A store for people. Newest first; target or probe None: all."""
 
-    def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
-        """Return stored samples."""
+    def samples(
+        self, target: str | None = None, probe: str | None = None, *, database: str | None = None, limit: int = 100
+    ) -> list[StoredSample]:
+        """Return stored samples. `database` None: of the server, and of each database."""
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """Return records of due probes."""

@@ -39,6 +39,16 @@ def test_a_sample_sent_again_is_stored_once(store):
     assert [each.kind for each in store.outcomes()] == [OutcomeKind.STORED] * 2
 
 
+def test_the_newest_of_one_database_are_not_crowded_out_by_others(store):
+    """As many as are asked for, of that database."""
+    names = (None, "app", *map(str, range(5)))
+    store.write([sample(at, ("a", at), database=name) for at in range(3) for name in names], [])
+    found = store.samples("db1", "wal", database="app", limit=2)
+    assert [(each.database, each.at - T0) for each in found] == [("app", 2), ("app", 1)]
+    assert len(store.samples("db1", "wal")) == 3 * len(names)
+    assert store.samples(database="other") == []
+
+
 def test_outcomes_come_back_whole(store):
     """Each figure, and what is not there."""
     told = [

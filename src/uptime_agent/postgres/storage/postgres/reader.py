@@ -15,6 +15,7 @@ _HEADS: Final = """
     SELECT series.id, target, probe, database, at, left_out, rows FROM {schema}.sample
     JOIN {schema}.series ON series.id = series
     WHERE (%(target)s::text IS NULL OR target = %(target)s) AND (%(probe)s::text IS NULL OR probe = %(probe)s)
+    AND (%(database)s::text IS NULL OR database = %(database)s)
     ORDER BY at DESC, target, probe, database LIMIT %(limit)s
 """
 _OUTCOMES: Final = """
@@ -44,9 +45,9 @@ class PostgresReader:
         self._schema = schema
         self._types = schema.types(connection)
 
-    def samples(self, target: str | None, probe: str | None, limit: int) -> list[StoredSample]:
+    def samples(self, target: str | None, probe: str | None, database: str | None, limit: int) -> list[StoredSample]:
         """Return samples, newest first."""
-        asked = {"target": target, "probe": probe, "limit": limit}
+        asked = {"target": target, "probe": probe, "database": database, "limit": limit}
         return [self._sample(head) for head in self._connection.execute(self._schema.of(_HEADS), asked).fetchall()]
 
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:

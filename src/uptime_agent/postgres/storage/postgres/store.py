@@ -129,10 +129,12 @@ class PostgresMetrics:
             with suppress(Busy):
                 Upkeep(connection, self._schema, self.retention, now).run()
 
-    def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
+    def samples(
+        self, target: str | None = None, probe: str | None = None, *, database: str | None = None, limit: int = 100
+    ) -> list[StoredSample]:
         """See MetricReader."""
         with errors(self._where), self._dial() as connection:
-            return PostgresReader(connection, self._schema).samples(target, probe, limit)
+            return PostgresReader(connection, self._schema).samples(target, probe, database, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """See MetricReader."""

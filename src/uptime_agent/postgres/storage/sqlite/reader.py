@@ -13,7 +13,8 @@ from .schema import quoted, types_of
 _ASKED: Final = "(:target IS NULL OR target = :target) AND (:probe IS NULL OR probe = :probe)"
 _HEADS: Final = f"""
     SELECT series.id, target, probe, database, at_us, left_out, rows FROM sample JOIN series ON series.id = series
-    WHERE {_ASKED} ORDER BY at_us DESC, target, probe, database LIMIT :limit
+    WHERE {_ASKED} AND (:database IS NULL OR database = :database)
+    ORDER BY at_us DESC, target, probe, database LIMIT :limit
 """  # noqa: S608 - a constant
 _OUTCOMES: Final = f"""
     SELECT target, probe, database, due_us, kind, failure, reason, lateness, waited, executed, stored, rows, cost
@@ -38,9 +39,9 @@ class SqliteReader:
         self._connection = connection
         self._types = types_of(connection)
 
-    def samples(self, target: str | None, probe: str | None, limit: int) -> list[StoredSample]:
+    def samples(self, target: str | None, probe: str | None, database: str | None, limit: int) -> list[StoredSample]:
         """Return samples, newest first."""
-        asked = {"target": target, "probe": probe, "limit": limit}
+        asked = {"target": target, "probe": probe, "database": database, "limit": limit}
         return [self._sample(head) for head in self._connection.execute(_HEADS, asked).fetchall()]
 
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:

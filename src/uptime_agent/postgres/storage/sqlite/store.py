@@ -97,10 +97,12 @@ class SqliteMetrics:
             sweep.by_age(self._cutoffs(now))
             sweep.by_size(self._most_bytes)
 
-    def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
+    def samples(
+        self, target: str | None = None, probe: str | None = None, *, database: str | None = None, limit: int = 100
+    ) -> list[StoredSample]:
         """See MetricReader."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
-            return SqliteReader(connection).samples(target, probe, limit)
+            return SqliteReader(connection).samples(target, probe, database, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """See MetricReader."""
