@@ -48,8 +48,6 @@ class MessageDelivery:
         self._means = means
         self._clean = clean
         self._turns = {name: Turns(way.rate) for name, way in ways.items()}
-        self._turn_of: dict[str, float] = {}
-        """Turns by message key, in monotonic seconds."""
         self._rest_until: dict[str, float] = {}
 
     def follow(self, ways: Mapping[str, ChannelRoute]) -> None:
@@ -110,11 +108,10 @@ class MessageDelivery:
     def _wait(self, message: Message) -> float:
         """Seconds until the message's turn, or a rest's end."""
         now = self._means.clock.monotonic()
-        turn = self._turn_of.pop(message.key, None)
+        turn = self._outbox.turn_of(message.key)
         turn = self._turns[message.channel].take(now) if turn is None else turn
         turn = max(turn, self._rest_until.get(message.channel, now))
-        if turn > now:
-            self._turn_of[message.key] = turn
+        self._outbox.keep_turn(message.key, turn if turn > now else None)
         return turn - now
 
     async def _sent(self, notification: Notification, way: ChannelRoute) -> str | None:

@@ -29,6 +29,8 @@ class OutboxEntry:
 
     message: Message
     job: Job
+    goes_at: float | None = None
+    """When its channel's rate lets it go, in monotonic seconds."""
 
     @property
     def kind(self) -> MessageKind:

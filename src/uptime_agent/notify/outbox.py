@@ -203,6 +203,16 @@ class Outbox:
         entry = self._entries.find(key)
         return None if entry is None else self._entries.wait(entry, self._now())
 
+    def turn_of(self, key: str) -> float | None:
+        """The turn that an unsettled message has taken, in monotonic seconds."""
+        entry = self._entries.find(key)
+        return None if entry is None else entry.goes_at
+
+    def keep_turn(self, key: str, turn: float | None) -> None:
+        """Keep a message's turn until it is settled. None: it is over."""
+        if (entry := self._entries.find(key)) is not None:
+            entry.goes_at = turn
+
     def is_told(self, message: Message) -> bool:
         """Whether the message's TRIGGER is settled."""
         return self._entries.trigger_of(message) is None

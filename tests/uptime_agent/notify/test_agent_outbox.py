@@ -486,6 +486,21 @@ async def test_a_channel_gets_no_more_than_its_rate(world):
     assert [instant - began for instant in taken] == [0, 0, 60, 60, 120]
 
 
+async def test_of_a_message_that_is_discarded_while_it_waits_for_its_turn_nothing_is_left(world):
+    """A reminder whose incident ends, an alarm that expires: there may be many, for as long as the agent runs."""
+    world.ways = {"ops": ChannelRoute(channel=world.ops, rate=MessageRate(1, 3_600.0))}
+    world.rules = Rules(digest=None, reminders=60.0, expiry=600.0)
+    async with world.process() as process:
+        incidents = [process.opens(number=number) for number in range(3)]
+        await world.clock.travel(120)
+        for incident in incidents:
+            process.closes(incident)
+        await world.clock.travel(86_400)
+        assert process.jobs == []
+        keeps = [each for each in vars(process.delivery).values() if isinstance(each, dict)]
+        assert [key for each in keeps for key in each if key != "ops"] == []
+
+
 async def test_a_channel_that_hangs_keeps_no_other_waiting(world):
     """Each has a limit of its own."""
     slow = world.channels["slow"] = type(world.ops)()
