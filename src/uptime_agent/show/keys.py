@@ -94,13 +94,15 @@ class Keyboard:
         try:
             import termios  # noqa: PLC0415 - on POSIX alone
             import tty  # noqa: PLC0415 - as above
-
+        except ImportError:
+            return False
+        try:
             file = -1 if self._stream is None else self._stream.fileno()
             if file < 0 or not os.isatty(file) or not _is_in_front(file):
                 return False
             self._before = termios.tcgetattr(file)
             tty.setcbreak(file, termios.TCSANOW)
-        except (ImportError, OSError, ValueError, termios.error):
+        except (OSError, ValueError, termios.error):
             return False
         self._file = file
         atexit.register(self.end)

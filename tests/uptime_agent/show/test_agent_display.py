@@ -16,7 +16,7 @@ from scheduler import Audit, MissedReason, Outcome, RunEnded, RunMissed, Schedul
 from timerqueue.testing import ManualClock
 from uptime_agent.checks.contract.result import CheckResult, Status
 from uptime_agent.show.display import Screen
-from uptime_agent.show.keys import ShownPart, keys_in
+from uptime_agent.show.keys import Keyboard, ShownPart, keys_in
 from uptime_agent.show.lines import JsonLines, PlainLines
 from uptime_agent.show.monitor import Monitor
 from uptime_agent.show.notices import LeftOutWords
@@ -408,6 +408,16 @@ def test_whatever_is_typed_a_table_can_be_drawn(pressed):
         part.press(key, 10)
         assert 0 <= part.start(25, 10) < 25
         assert part.start(0, 10) == 0
+
+
+@pytest.mark.parametrize("missing", ["termios", "tty"])
+def test_a_system_without_terminals_of_posix_has_no_keys(monkeypatch, missing):
+    """Such as Windows. The table is shown all the same."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    keyboard = Keyboard(io.StringIO())
+    assert not keyboard.begin()
+    assert list(keyboard.pressed()) == []
+    keyboard.end()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a terminal of POSIX")
