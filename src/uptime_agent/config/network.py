@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -114,7 +114,7 @@ def _probe(url: str, timeout: float) -> Target:
     return Target(name=str(parsed), kind=kind.name, check=check, schedule=Every(INTERVAL_S), timeout=timeout)
 
 
-def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None, list[str]]:
+def read_push(section: Section, targets: Collection[Target]) -> tuple[Push | None, list[str]]:
     """Read where to listen, and warnings. Notes a problem if a target needs it."""
     place = section.take(
         "listen",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -126,7 +126,7 @@ def _read(job: Any, scheduler: Any, *, is_kept: bool) -> OldJob:
 _NOT_SAID: Final = object()
 
 
-def _with_lasting_ids(jobs: Iterator[OldJob] | Any) -> list[OldJob]:
+def _with_lasting_ids(jobs: Collection[OldJob]) -> list[OldJob]:
     """Name random ids after functions: a second import must find them."""
     named: list[OldJob] = []
     taken = {each.id for each in jobs if not each.is_random}

@@ -96,7 +96,7 @@ class Targets:
             self._know(target)
         for target in enabled:  # last: jobs due before the scheduler starts would start together
             self._add(target)
-        self._list(targets)
+        self._list(enabled)
 
     async def follow(self, targets: Iterable[Target]) -> TargetChanges:
         """Check these targets and no others, with turns for other tasks. History stays.
@@ -195,8 +195,8 @@ class Targets:
         self._patient.discard(name)
         del self._checks[name], self._targets[name]
 
-    def _list(self, targets: Iterable[Target]) -> None:
-        self.listed[:] = [self._statuses[each.name] for each in targets if each.is_enabled]
+    def _list(self, enabled: Iterable[Target]) -> None:
+        self.listed[:] = [self._statuses[each.name] for each in enabled]
         self._above.follow({name: each.depends_on for name, each in self._targets.items()})
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -164,7 +164,7 @@ class Handoff:
         finally:
             self.given.update(dict.fromkeys(shards, self._turns()))
 
-    async def _look_for_jobs(self, shards: Iterable[int]) -> None:
+    async def _look_for_jobs(self, shards: Collection[int]) -> None:
         if not self._leaving.keys() >= set(shards):
             self._leaving, self._newest = {shard: [] for shard in shards}, None
         for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
