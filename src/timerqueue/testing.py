@@ -63,15 +63,14 @@ class ManualClock:
 
         Raises ValueError if negative: `step` sets the wall clock back.
         """
-        seconds = _seconds_of(seconds)
-        if seconds < 0:
-            msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
-            raise ValueError(msg)
-        self._move_to(self._monotonic + seconds)
+        self._move_to(self._monotonic + _passing(seconds))
 
     async def travel(self, seconds: float | timedelta) -> None:
-        """Let `seconds` pass, stopping at the end of each wait for its task to work."""
-        goal = self._monotonic + _seconds_of(seconds)
+        """Let `seconds` pass, stopping at the end of each wait for its task to work.
+
+        Raises ValueError if negative, like `advance`.
+        """
+        goal = self._monotonic + _passing(seconds)
         await self._settle()
         while (following := self._next_wait()) <= goal + ROUNDING:
             self._move_to(following)
@@ -104,9 +103,9 @@ class ManualClock:
         for wake in self._wakes:
             wake.set()
 
-    def suspend(self, seconds: float) -> None:
-        """Suspend the machine: only the wall clock moves on."""
-        self.step(seconds)
+    def suspend(self, seconds: float | timedelta) -> None:
+        """Suspend the machine: only the wall clock moves on. Raises ValueError if negative, like `advance`."""
+        self.step(_passing(seconds))
 
     def make_wake(self) -> Wake:
         """See Clock."""
@@ -208,6 +207,15 @@ class _ManualWake:
 
     def _is_over(self) -> bool:
         return self._is_set or self.until <= self._clock.monotonic()
+
+
+def _passing(value: float | timedelta) -> float:
+    """Convert to seconds that pass. Raises ValueError if there are less than none."""
+    seconds = _seconds_of(value)
+    if seconds < 0:
+        msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
+        raise ValueError(msg)
+    return seconds
 
 
 def _seconds_of(value: float | timedelta) -> float:

@@ -54,10 +54,17 @@ def test_advance_moves_both_clocks():
     assert clock.now() == NOON + timedelta(hours=1)
 
 
-def test_time_cannot_advance_backwards():
-    """The error says what would."""
-    with pytest.raises(ValueError, match=r"time cannot advance by -1.*step\(-1\)"):
-        ManualClock().advance(-1)
+@pytest.mark.parametrize("seconds", [-1, timedelta(seconds=-1)])
+async def test_time_cannot_pass_backwards(seconds):
+    """The error says what would, and nothing has moved."""
+    clock = ManualClock(NOON)
+    before = clock.monotonic()
+    for let_pass in (clock.advance, clock.suspend):
+        with pytest.raises(ValueError, match=r"time cannot advance by -1.*step\(-1"):
+            let_pass(seconds)
+    with pytest.raises(ValueError, match=r"time cannot advance by -1.*step\(-1"):
+        await clock.travel(seconds)
+    assert (clock.monotonic(), clock.now()) == (before, NOON)
 
 
 @pytest.mark.parametrize("seconds", [-3600, 0.5, 86_400])
