@@ -20,8 +20,8 @@ def stored(store: Store, jobs: Sequence[Judged], now_us: int) -> dict[str, Becam
 
     An existing job keeps its pause, counts and next start.
     """
-    store.open(now_us, _unheard)
     try:
+        store.open(now_us, _unheard)
         there = {row.id: row for some in store.load() for row, _ in some}
         became: dict[str, Became] = {}
         changes: list[tuple[Judged, StoredJob]] = []
