@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from ...text import Url, is_address, parse_url, wording
 from ...toml import Option, Unfit, one_of, seconds, text
 from ..contract import NO_PORT, Attempt, CheckFailed, Clash, Detail, Finding, Hop, Kind, Status
-from ..http import OwnHost, RedirectTargets, fetch, may_dial, may_name, next_url, refusal
+from ..http import OwnHost, RedirectTargets, fetch, forbidden, may_dial, may_name, next_url, refusal
 from ..net import certificates
 from .registration import (
     LONGEST_ANSWER,
@@ -110,7 +110,7 @@ class DomainCheck:
         return Hop(
             found,
             permits,
-            lambda refused: f"is told to ask at {refusal(found.url, refused, self.redirect_targets)[13:]}",
+            lambda refused: f"is told to ask at {forbidden(found.url, refused, self.redirect_targets)}",
             is_redirect=False,
         )
 

@@ -12,7 +12,7 @@ from .http_check import HTTP, HttpCheck
 from .json_path import parse_path
 from .options import field_name
 from .patterns import Pattern, regex
-from .redirects import OwnHost, RedirectTargets, may_dial, may_name, next_url, refusal
+from .redirects import OwnHost, RedirectTargets, forbidden, may_dial, may_name, next_url, refusal
 
 __all__ = [
     "HTTP",
@@ -26,6 +26,7 @@ __all__ = [
     "Take",
     "fetch",
     "field_name",
+    "forbidden",
     "may_dial",
     "may_name",
     "next_url",

@@ -69,8 +69,13 @@ def may_dial(targets: RedirectTargets, origin: OwnHost, host: str, address: str)
 
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
     """Why a redirect is not followed, and what would allow it."""
+    return f"redirects to {forbidden(url, address, targets)}"
+
+
+def forbidden(url: Url, address: str, targets: RedirectTargets) -> str:
+    """The place that is not asked, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
-    return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
+    return f'{place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
 
 
 def _text(location: bytes) -> str:

@@ -166,7 +166,8 @@ async def test_a_list_leads_to_no_private_address(asked, registry):
     registry.lists(org=f"{asked.base()}/rdap/")
     result = await asked(uses_list=True)
     assert result.status is Status.UNKNOWN
-    assert 'redirect_targets = "public" does not allow' in result.error
+    where = f"127.0.0.1:{asked.base().rpartition(':')[2]}"
+    assert result.error == f'is told to ask at {where}, which redirect_targets = "public" does not allow'
     assert registry.paths == ["/dns.json"]
 
 
