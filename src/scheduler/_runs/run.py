@@ -238,7 +238,7 @@ class Run(JobAttempt):
         if self.cause is Cause.TIMEOUT:
             return f"took longer than its timeout of {self.time_allowed:g} s"
         if self.cause is Cause.LEASE:
-            return "this agent has lost touch with the store, and may no longer use units of the fleet's limits"
+            return "this node has lost touch with the store, and may no longer use units of the fleet's limits"
         if self.cause is not None:
             return f"cancelled: {self.cause.value}"
         if self.error is not None and self._error_text is None:

@@ -95,7 +95,7 @@ class ClockGuard:
     def _tell(self, skew: Skew, most: float | None) -> None:
         at = instant_at(self._starts.queue.clock.wall())
         if self.is_off:
-            text = "this machine's clock is %+.3f s off, and may be %g: its part of the store goes to other agents"
+            text = "this machine's clock is %+.3f s off, and may be %g: its part of the store goes to other nodes"
             logger.warning(text, skew.seconds, most or 0.0)
             self._listeners.tell(SkewTooLarge(at, skew.seconds, most or 0.0))
         else:

@@ -164,7 +164,7 @@ def test_the_clock_of_a_process_is_set_while_it_runs(postgres_server, postgres_s
     try:
         wait_until_run_by({"one", "two"})
         clock.write_text("+3600")
-        wait_until(lambda: "other agents" in (tmp_path / "two").read_text("utf-8"))
+        wait_until(lambda: "other nodes" in (tmp_path / "two").read_text("utf-8"))
         wait_until_run_by({"one"})
         clock.write_text("+0")
         wait_until_run_by({"one", "two"})
