@@ -23,7 +23,7 @@ MAX_SPAN: Final = 100 * DAY
 _BEFORE: Final = 2 * DAY
 """Longer than any stretch of wall time that came twice."""
 
-Relaunch = tuple[datetime, datetime, timedelta]
+Stretch = tuple[datetime, datetime, timedelta]
 """Two instants, naive UTC, between which clocks keep one offset."""
 
 
@@ -41,7 +41,7 @@ def _second(when: datetime) -> datetime:
     return when.replace(microsecond=0, tzinfo=None)
 
 
-def _stretches(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[Relaunch]:
+def _stretches(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[Stretch]:
     offset = _offset(zone, start)
     at = start
     while at < end:
@@ -70,7 +70,7 @@ def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) ->
     return high
 
 
-def _slots(times: Times, stretches: Iterator[Relaunch]) -> int:
+def _slots(times: Times, stretches: Iterator[Stretch]) -> int:
     found = 0
     shown: datetime | None = None
     for start, end, offset in stretches:
