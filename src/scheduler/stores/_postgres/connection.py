@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from threading import Lock, get_ident
 from typing import Any, Final, TypeVar
 
 from timerqueue import boottime
@@ -114,12 +115,36 @@ class StoreConnection(psycopg.Connection[TupleRow]):
     _keeps_plans = False
     _is_direct: bool | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._guard = Lock()
+        self._waiting = 0
+        self._is_ending = False
+
     def why_unwanted(self) -> str:
         """Return why a wait must end, if so; for replacement. Asked ten times a second."""
         return ""
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
-        return super().wait(self._impatient(gen), *args, **kwargs)
+        with self._guard:
+            self._waiting = get_ident()
+        try:
+            return super().wait(self._impatient(gen), *args, **kwargs)
+        finally:
+            with self._guard:
+                self._waiting = 0
+            if self._is_ending:
+                self.close()
+
+    def close(self) -> None:
+        """Close. If another thread waits here, it closes within a tenth of a second.
+
+        Freed under that thread, libpq would crash the process.
+        """
+        with self._guard:
+            self._is_ending = self._waiting not in {0, get_ident()}
+            if not self._is_ending:
+                super().close()
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
         """Psycopg resumes a wait every tenth of a second, with READY_NONE (0)."""
@@ -145,7 +170,7 @@ class StoreConnection(psycopg.Connection[TupleRow]):
         self.silence += is_silent
         if self.silence >= self.patience:
             return f"PostgreSQL has not answered for {self.patience / 10} s"
-        return self.why_unwanted()
+        return "it is being closed" if self._is_ending else self.why_unwanted()
 
     def has_caught_up(self) -> bool:
         """Whether the answer has come after all. Does not wait. Raises psycopg.Error if the connection broke."""

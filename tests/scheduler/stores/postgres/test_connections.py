@@ -1,6 +1,10 @@
 """How many connections a node has to its server at once, and how those share one that do not write."""
 
+import subprocess
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 
 import anyio
@@ -12,7 +16,7 @@ from proxy import Proxy
 from schedule import Every
 from scheduler import Scheduler, fleet
 from scheduler.stores import StoreBusy, StoreLocked, StoreUnavailable, StoreUnreachable, shard_of
-from scheduler.stores._postgres.connection import StoreConnection
+from scheduler.stores._postgres.connection import Silent, StoreConnection, connect
 from scheduler.stores._postgres.spare import Spare
 from scheduler.stores.postgres import PostgresStore
 from server_outages import altered
@@ -380,3 +384,49 @@ def test_a_store_that_closes_while_hearing_begins_does_not_disturb_it():
     hearing.__exit__(None, None, None)
     with spare.lend() as connection:
         assert not connection.closed
+
+
+def test_a_wait_ends_when_another_thread_closes_the_connection(postgres_server):
+    """A store that is closed while its lease waits for the server does not wait along."""
+    connection = connect(postgres_server.dsn)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(connection.execute, "SELECT pg_sleep(3600)")
+        while not connection.lock.locked():
+            time.sleep(0.001)
+        connection.close()
+        with pytest.raises(Silent, match="it is being closed"):
+            asked.result(PATIENCE)
+    assert connection.closed
+
+
+CLOSED_UNDER_THEIR_USERS = """
+import sys, threading
+from scheduler.stores._postgres.connection import connect, psycopg
+
+def use(connection, begun):
+    try:
+        while True:
+            connection.execute("SELECT 1", prepare=False)
+            begun.set()
+    except psycopg.Error:
+        pass
+
+for _ in range(300):
+    connection, begun = connect(sys.argv[1]), threading.Event()
+    thread = threading.Thread(target=use, args=(connection, begun))
+    thread.start()
+    begun.wait()
+    connection.close()
+    thread.join()
+"""
+
+
+def test_no_process_crashes_when_a_thread_closes_what_another_one_uses(postgres_server):
+    """The connection was freed while libpq sent a statement over it: one of a thousand closings killed the process."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CLOSED_UNDER_THEIR_USERS, postgres_server.dsn],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
