@@ -45,7 +45,8 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent
 PACKAGES = ("timerqueue", "schedule", "scheduler", "uptime_agent")
-EXTRAS = "agent,beanstalkd,postgres" + (",regex" if sys.version_info < (3, 15) else "")  # no wheel for newer ones yet
+EXTRAS = "agent,beanstalkd,metrics,postgres"
+EXTRAS += ",regex" if sys.version_info < (3, 15) else ""  # no wheel for newer ones yet
 BIN, EXE = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
 PROGRAMS = {
     "beanstalkd": "beanstalkd",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from of_command_line import command_line_page
+from of_metrics import metrics_page
 from of_scheduler import errors_page, events_page, job_page, scheduler_page
 from of_stores import store_page
 
@@ -18,6 +19,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "events.md": events_page,
     "errors.md": errors_page,
     "command-line.md": command_line_page,
+    "metrics.md": metrics_page,
     "store.md": store_page,
 }
 

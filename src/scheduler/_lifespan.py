@@ -56,6 +56,7 @@ class Lifespan:
         self.started = anyio.Event()
         """Set at the beginning, or at a `failure`."""
         self.failure: Exception | None = None
+        self._stall_watch: StallWatch | None = None
         self._has_begun = False
         self._has_ended = False
 
@@ -66,6 +67,11 @@ class Lifespan:
     @property
     def jobs(self) -> int:
         return len(self._core.jobs)
+
+    @property
+    def stalls(self) -> int:
+        """How often the event loop stood still."""
+        return 0 if self._stall_watch is None else self._stall_watch.stalls
 
     def stop(self, grace: float) -> None:
         """`grace` in seconds."""
@@ -103,7 +109,7 @@ class Lifespan:
 
     async def _live(self) -> None:
         self._core.loop.begin()
-        watch = self._start_stall_watch()
+        watch = self._stall_watch = self._start_stall_watch()
         cut_off: tuple[str, ...] = ()
         try:
             async with anyio.create_task_group() as group, self._pool:

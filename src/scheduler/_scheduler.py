@@ -14,7 +14,7 @@ from timerqueue import Clock, Lifecycle, Random, SystemClock, TaskPool, system_r
 
 from ._assembly import audit_of, core_of, ownership_of, rests_of, store_of
 from ._assembly_store import StoreOptions, with_store, without_store
-from ._control import OnConflict, PartedRegistry, SomeJob, fleet_of
+from ._control import OnConflict, PartedRegistry, SomeJob
 from ._fleet import Fleet, Rate, resize, sizes_of
 from ._jobs import (
     Handle as Job,
@@ -38,6 +38,7 @@ from ._lifespan import Lifespan
 from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._running import RunsOnce
+from ._statistics import statistics_of
 from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
 from ._words import refuse_options
 from .queues import Queue
@@ -377,20 +378,4 @@ class Scheduler(RunsOnce):
 
     def statistics(self) -> SchedulerStatistics:
         """Return the present counts of all jobs together."""
-        pool = self._pool.statistics()
-        lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness.now().items()}
-        return SchedulerStatistics(
-            jobs=len(self._jobs),
-            active_jobs=len({run.job.id for run in self._core.runs.all()}),
-            active_tasks=pool.active,
-            waiting_tasks=pool.waiting,
-            runs=self._registry.lateness.runs_so_far(lateness),
-            missed=self._core.missed.total,
-            missed_is_exact=self._core.missed.is_exact,
-            limits=pool.limits,
-            lateness=lateness,
-            store=None if self._memory is None else self._memory.statistics(),
-            fleet=fleet_of(self._jobs),
-            queue=None if self._memory is None else self._memory.queue_statistics(),
-            watchdog=self._watchdog.statistics(),
-        )
+        return statistics_of(self._core, self._registry, self._memory, self._watchdog, stalls=self._life.stalls)

@@ -10,7 +10,7 @@ from schedule import After, Calendar, Every, ScheduleError
 from schedule._common.instant import LAST_INSTANT, LONGEST_DURATION
 from scheduler import InvalidJob, Outcome, Retry, RunEnded, Scheduler, current_run
 from scheduler._plan.timeline import LAST_US
-from scheduler._values.backoff import MAX_DELAY_S
+from scheduler._values.retry import MAX_DELAY_S
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 

@@ -27,7 +27,7 @@ from .._jobs import (
 )
 from .._loop import Core
 from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out, some_instant_of
-from .._values import Histogram, JobAdded, Policy, SchedulerError
+from .._values import JobAdded, KindCounts, Policy, SchedulerError
 from ..stores import Act, StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
@@ -94,7 +94,7 @@ class Registry(Verbs):
                 bound,
                 planner,
                 policy,
-                self.lateness.by_kind.get(policy.kind) or Histogram(),  # kept with the first job of its kind
+                self.lateness.by_kind.get(policy.kind) or KindCounts(),  # kept with the first job of its kind
                 name,
                 tags_of(tags) if tags else NO_TAGS,
             )
@@ -184,7 +184,7 @@ class Registry(Verbs):
         unchanged: Unchanged,
     ) -> Drafts:
         reader = NewJobReader(tags)
-        histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
+        histogram = self.lateness.by_kind.get(policy.kind) or KindCounts()
         drafts, last = Drafts(), None
         by_id, dues, ids = drafts.by_id, drafts.dues, drafts.ids
         try:

@@ -15,9 +15,9 @@ from .._values import (
     TRANSITIONS,
     Cause,
     Delivery,
-    Histogram,
     JobState,
     JobStatistics,
+    KindCounts,
     LifeStep,
     MissedReason,
     Pause,
@@ -126,7 +126,7 @@ class Job(Alarm, Handle):
         schedule: Schedule,
         planner: Planner,
         policy: Policy,
-        lateness: Histogram,
+        lateness: KindCounts,
         name: str | None,
         tags: frozenset[str],
     ) -> None:
@@ -233,7 +233,7 @@ class Job(Alarm, Handle):
     def definition(self) -> Definition:
         return Definition(self.func, self.call, self.args, self.kwargs, self.policy, self.tags, self.name)
 
-    def become(self, definition: Definition, lateness: Histogram) -> None:
+    def become(self, definition: Definition, lateness: KindCounts) -> None:
         self.func, self.call = definition.func, definition.call
         self.args, self.kwargs = definition.args, definition.kwargs
         self.policy, self.tags, self.name = definition.policy, definition.tags, definition.name

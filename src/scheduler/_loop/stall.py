@@ -22,12 +22,14 @@ class StallWatch:
     """Checks several times in `seconds` whether the loop has answered, or other work had its turn.
 
     It counts looks: a stopped process stops this thread too, which calls `report` once per stall. Real time only.
+    `stalls`: how many it has found.
     """
 
     def __init__(self, pool: TaskPool, seconds: float, report: Callable[[LoopBlocked], None]) -> None:
         self._workers = pool.workers
         self._seconds = seconds
         self._report = report
+        self.stalls = 0
         self._pulse = Pulse()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="scheduler stall watch", daemon=True)
@@ -58,6 +60,7 @@ class StallWatch:
         return seen
 
     def _tell(self, work: Work | None) -> None:
+        self.stalls += 1
         job_id = self._culprit(work)
         frame = self._pulse.frame()
         stack = "" if frame is None else "".join(traceback.format_stack(frame))

@@ -83,6 +83,7 @@ class Crashes:
             return
         is_owed = is_owed_by(job)
         job.counts().crash(error)
+        job.lateness.crashes += 1
         record = self._journal.crashed(tick, self._now_us(), error, job, owed=is_owed)
         if is_owed:
             self._core.runs.owing.put(job, [record])
@@ -95,6 +96,7 @@ class Crashes:
         now_us = self._now_us()
         tally = job.counts()
         tally.crash(DIED)
+        job.lateness.crashes += len(ticks)
         aftermath = after_crash(
             now_us,
             self._floor_us,

@@ -87,6 +87,7 @@ class Completion:
         if not run.is_counted:
             count_begin(run)
         job.counts().end(outcome, ended, duration, run.error_text())
+        job.lateness.end(outcome, duration)
         retry_at: float | None = None
         if outcome is not SUCCEEDED:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)

@@ -32,6 +32,7 @@ from .._values import (
     BUCKET_OF,
     SCHEDULED,
     STARTING,
+    SUCCEEDED,
     TRANSITIONS,
     Cause,
     LifeStep,
@@ -289,16 +290,21 @@ class Runs(Services):
             return
         job.runs = ()
         job.state = SCHEDULED
-        offset, lateness, tally = self.timeline.offset, started - run.due, job.tally
+        offset, lateness, duration, tally = self.timeline.offset, started - run.due, now - started, job.tally
         if tally is None:
-            job.tally = started + offset, now + offset, lateness, now - started
+            job.tally = started + offset, now + offset, lateness, duration
         else:
             own = tally if type(tally) is RunTally else job.counts()
-            own.succeed(started + offset, now + offset, lateness, now - started)
+            own.succeed(started + offset, now + offset, lateness, duration)
+        counts = job.lateness
         try:
-            job.lateness.counts[BUCKET_OF[int(lateness * 250_000)]] += 1  # as Histogram.add does
+            counts.counts[BUCKET_OF[int(lateness * 250_000)]] += 1  # as KindCounts.add does
         except IndexError:
-            job.lateness.add(lateness)
+            counts.add(lateness)
+        try:
+            counts.durations[BUCKET_OF[int(duration * 250_000)]] += 1  # as KindCounts.end does
+        except IndexError:
+            counts.end(SUCCEEDED, duration)
         if job.sparse is not None or job.due_us is None or job.planner.waits_for_end:
             self._follow_end(job, run, now)
 

@@ -16,13 +16,13 @@ logger = getLogger(__name__)
 
 
 class MissedTicks:
-    """The missed ticks so far: `total`, a lower bound unless `is_exact`."""
+    """The missed ticks so far, by reason: a lower bound unless `is_exact`."""
 
     def __init__(self, timeline: Timeline, journal: Journal, listeners: Listeners) -> None:
         self._journal = journal
         self._listeners = listeners
         self.timeline = timeline
-        self.total = 0
+        self.by_reason: dict[MissedReason, int] = {}
         self.is_exact = True
 
     def miss(
@@ -56,7 +56,7 @@ class MissedTicks:
         """Count ticks that the journal has already, and tell listeners."""
         if reason is not HAS_RECORD:  # its record counts it
             job.counts().missed += count
-            self.total += count
+            self.by_reason[reason] = self.by_reason.get(reason, 0) + count
         if not is_exact:
             self.is_exact = job.counts().missed_is_exact = False
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)

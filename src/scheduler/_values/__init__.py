@@ -3,7 +3,6 @@
 Pure, for any thread. Only the loop changes a tally.
 """
 
-from .backoff import MAX_DELAY_S, Backoff
 from .errors import (
     AlreadyStopped,
     DuplicateJob,
@@ -45,23 +44,20 @@ from .events import (
     StoreDown,
     StoreUp,
 )
+from .histogram import BUCKET_OF, UNITS, DurationStatistics, KindCounts, LatenessStatistics
 from .listeners import Listeners
 from .outcome import SUCCEEDED, Cause, MissedReason, Outcome
 from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, scope_of, scope_of_job
 from .policy import OPTIONS, Delivery, Overlap, Policy
-from .retry import Retry
+from .retry import MAX_DELAY_S, Backoff, Retry
 from .sparse import Sparse
 from .state import GONE, RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, LifeStep, advance, at_rest
 from .statistics import (
-    BUCKET_OF,
-    UNITS,
     AgentStatistics,
     Audit,
     DispatchStatistics,
     FleetStatistics,
-    Histogram,
     JobStatistics,
-    LatenessStatistics,
     RunTally,
     SchedulerStatistics,
     StoreStatistics,
@@ -111,9 +107,9 @@ __all__ = [
     "Delivery",
     "DispatchStatistics",
     "DuplicateJob",
+    "DurationStatistics",
     "Event",
     "FleetStatistics",
-    "Histogram",
     "ImpossibleTransition",
     "InvalidJob",
     "JobAdded",
@@ -124,6 +120,7 @@ __all__ = [
     "JobRemoved",
     "JobState",
     "JobStatistics",
+    "KindCounts",
     "LatenessStatistics",
     "LifeStep",
     "Listener",

@@ -11,8 +11,25 @@ from attrs import Attribute, converters, field, frozen
 
 from schedule import ScheduleError, duration, shown
 
-from .backoff import MAX_DELAY_S, Backoff
 from .errors import InvalidJob
+
+MAX_DELAY_S: Final = 100 * 365 * 86_400.0
+"""Seconds. A later instant cannot be planned or stored."""
+
+_DOUBLINGS: Final = 64
+"""More change nothing: the smallest first delay has passed the longest."""
+
+
+@frozen
+class Backoff:
+    """Waits of `first` seconds, twice that, four times that ... up to `longest`."""
+
+    first: float
+    longest: float = MAX_DELAY_S
+
+    def after(self, failures: int) -> float:
+        """Return the seconds after the `failures`-th failure in a row, from 1."""
+        return min(self.first * 2.0 ** min(failures - 1, _DOUBLINGS), self.longest)
 
 
 class Growth(enum.Enum):

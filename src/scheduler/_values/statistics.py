@@ -3,78 +3,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Final
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
-from timerqueue import LimitStatistics
+from timerqueue import LimitStatistics, QueueStatistics
 
-from .outcome import SUCCEEDED, Outcome
+from .histogram import DurationStatistics, LatenessStatistics
+from .outcome import SUCCEEDED, MissedReason, Outcome
 from .sparse import Sparse
-
-UNITS: Final = 250_000  # units of lateness in a second
-BUCKETS: Final = 43 * 16  # enough for a lateness of months
-
-
-def bucket_of(units: int) -> int:
-    """Return the bucket of a lateness in units of 4 us.
-
-    Each unit up to 32 has a bucket of its own, then each doubling has 16 buckets.
-    """
-    octave = max(units.bit_length() - 5, 0)
-    return min(octave * 16 + (units >> octave), BUCKETS - 1)
-
-
-def _middle(bucket: int) -> float:
-    """Return a bucket's middle in seconds. Values in the bucket are within 3 % or 2 us of it."""
-    octave = max(bucket // 16 - 1, 0)
-    first = (bucket - octave * 16) << octave
-    return (first + (1 << octave) / 2) / UNITS if bucket else 0.0
-
-
-BUCKET_OF: Final = bytes(map(bucket_of, range(1 << 10))) + b"".join(
-    bytes((bucket_of(first),)) * 64 for first in range(1 << 10, 1 << 18, 64)
-)
-
-
-@define(eq=False)
-class Histogram:
-    counts: list[int] = field(factory=lambda: [0] * BUCKETS)
-
-    def add(self, seconds: float) -> None:
-        self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] += 1
-
-    def take_back(self, seconds: float) -> None:
-        self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] -= 1
-
-    def copy(self) -> Histogram:
-        return Histogram(self.counts.copy())
-
-    def snapshot(self) -> LatenessStatistics:
-        return LatenessStatistics(tuple(self.counts))
-
-
-@frozen(repr=False)
-class LatenessStatistics:
-    """A histogram of latenesses: `quantile` reads it."""
-
-    counts: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return f"LatenessStatistics(total={self.total}, p50={self.quantile(0.5):.6f}, p99={self.quantile(0.99):.6f})"
-
-    @property
-    def total(self) -> int:
-        return sum(self.counts)
-
-    def quantile(self, share: float) -> float:
-        """Return the seconds within which that share of runs began, accurate to 3 % or 2 us; 0.0 without runs."""
-        left = share * self.total
-        for bucket, count in enumerate(self.counts):
-            left -= count
-            if count and left <= 0:
-                return _middle(bucket)
-        return 0.0
 
 
 class RunTally:
@@ -369,8 +306,12 @@ class WatchdogStatistics:
 class SchedulerStatistics:
     """A scheduler at one moment. `active_jobs` have a run, perhaps waiting for room.
 
-    `lateness` is by kind: the first of a job's needs, or "default". `missed_is_exact` False: `missed` is a lower bound.
-    `fleet`: None if no other nodes share the store. `queue`: None if next starts are in no outside queue.
+    `lateness`, `outcomes` and `durations` are by kind: the first of a job's needs, or "default". They count since this
+    scheduler began, and never fall. `outcomes`: ended runs. A crash has no duration, and counts where it is found.
+    `missed_by_reason`: its sum is `missed`. `missed_is_exact` False: `missed` is a lower bound.
+
+    `fleet`: None if no other nodes share the store. `queue`: None if next starts are in no outside queue. `timers`: the
+    heap of all waits. `stalls`: how often the event loop stood still for `blocked_after`.
     """
 
     jobs: int
@@ -386,3 +327,8 @@ class SchedulerStatistics:
     fleet: FleetStatistics | None = field(default=None, repr=False)
     queue: DispatchStatistics | None = field(default=None, repr=False)
     watchdog: WatchdogStatistics | None = field(default=None, repr=False)
+    outcomes: Mapping[str, Mapping[Outcome, int]] = field(factory=dict, repr=False)
+    durations: Mapping[str, Mapping[Outcome, DurationStatistics]] = field(factory=dict, repr=False)
+    missed_by_reason: Mapping[MissedReason, int] = field(factory=dict, repr=False)
+    timers: QueueStatistics | None = field(default=None, repr=False)
+    stalls: int = field(default=0, repr=False)

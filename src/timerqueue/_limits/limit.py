@@ -23,11 +23,14 @@ C = TypeVar("C", bound=LimitedWork)
 class LimitStatistics:
     """The counts of one limit. `size`: math.inf if unlimited. `waiting`: work that this limit refused when it was last
     asked.
+
+    `family`: the limit "server:*" of a member such as "server:db1"; None: no member. Idle members have no counts.
     """
 
     size: float
     used: int
     waiting: int
+    family: str | None = None
 
 
 @define(eq=False)

@@ -214,7 +214,8 @@ class Limits(Generic[C]):
         for name, limit in list(self._limits.items()):  # a copy: any thread may ask
             lines = {id(line): line for line in [*limit.stranded, *(line for _, line in limit.parked)]}
             waiting = sum(line.count() for line in lines.values() if line.place is limit)
-            named[name] = LimitStatistics(limit.size, limit.used, waiting)
+            family = _family_of(name) if limit.is_family_member else None
+            named[name] = LimitStatistics(limit.size, limit.used, waiting, family)
         return named
 
     def _next_of_lines(self) -> C | None:
@@ -238,7 +239,7 @@ class Limits(Generic[C]):
     def _size_of(self, name: str) -> float:
         size = self._sizes.get(name)
         if size is None:
-            size = self._sizes.get(f"{name.partition(':')[0]}:*")
+            size = self._sizes.get(_family_of(name))
         if size is None:
             known = ", ".join(sorted(self._sizes)) or "none"
             msg = f"there is no limit {name!r}; known: {known}. Add it to limits= or correct the name"
@@ -339,3 +340,7 @@ class Limits(Generic[C]):
             self._reserved = None
         self._look_again(line.needs)
         self._drop_idle_members(line.needs)
+
+
+def _family_of(name: str) -> str:
+    return f"{name.partition(':')[0]}:*"

@@ -16,7 +16,7 @@ import pytest
 
 from kit import wait_until
 
-PACKAGES = {"beanstalkd": "beanstalkd", "pgbouncer": "pgbouncer", "faketime": "faketime"}
+PACKAGES = {"beanstalkd": "beanstalkd", "pgbouncer": "pgbouncer", "faketime": "faketime", "prometheus": "prometheus"}
 """Programs, and the packages of Debian that bring them."""
 
 

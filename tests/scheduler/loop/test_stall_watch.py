@@ -55,6 +55,7 @@ async def test_a_job_that_blocks_the_loop_is_reported_with_its_stack(events, tol
         s.add(blocks, "@every 1h", id="bad", start="now")
         s.add(anyio.sleep, "@every 1h", id="good", args=(0,), start="now")
         await until(lambda: stalls(events, "in block") and len(events.of(RunEnded)) == 2)
+        assert s.statistics().stalls == len(events.of(LoopBlocked))
     (report,) = stalls(events, "in block")
     assert (report.job_id, report.seconds) == ("bad", pytest.approx(0.02))
     assert "block(told)" in report.stack

@@ -3,7 +3,7 @@
 from hypothesis import given, strategies as st
 
 from scheduler import Retry, Scheduler, StoreUp
-from scheduler._values.backoff import MAX_DELAY_S, Backoff
+from scheduler._values.retry import MAX_DELAY_S, Backoff
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing.flaky import FlakyStore
 
