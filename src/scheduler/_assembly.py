@@ -100,7 +100,7 @@ def ownership_of(store: Store | None, queue: Queue | None) -> Ownership:
 
 
 def audit_of(store: Store | None, audit: object) -> float | None:
-    """Return seconds between audits. None: on request only. Raises InvalidJob if `audit` is no length of time."""
+    """Return seconds between audits. None: on request only. Raises InvalidJob if `audit` is no duration."""
     if audit == "auto":
         return None if store is None or store.is_immediate else AUDIT_EVERY
     return some_seconds_of("audit", audit)
