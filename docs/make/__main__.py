@@ -10,6 +10,7 @@ from of_command_line import command_line_page
 from of_metrics import metrics_page
 from of_scheduler import errors_page, events_page, job_page, scheduler_page
 from of_stores import store_page
+from of_values import values_page
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference"
 MADE = "<!-- made by `python3 dev.py docs`: change the docstrings -->"
@@ -18,6 +19,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "job.md": job_page,
     "events.md": events_page,
     "errors.md": errors_page,
+    "values.md": values_page,
     "command-line.md": command_line_page,
     "metrics.md": metrics_page,
     "store.md": store_page,

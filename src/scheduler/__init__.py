@@ -29,6 +29,8 @@ from ._memory import Record, record_of
 from ._running import SchedulerState
 from ._runs import Subtask
 from ._scheduler import Scheduler
+from ._shape import JobInfo, JobSpec, RunInfo, from_json, json_schema_of, to_json
+from ._sync import Synced
 from ._tune_gc import tune_gc
 from ._values import (
     AgentJoined,
@@ -85,6 +87,7 @@ from ._values import (
     TooManySubtasks,
     UnknownTask,
     WatchdogStatistics,
+    WrongOwner,
 )
 from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
@@ -115,9 +118,11 @@ __all__ = [
     "JobChanged",
     "JobChanges",
     "JobFinished",
+    "JobInfo",
     "JobNotFound",
     "JobParked",
     "JobRemoved",
+    "JobSpec",
     "JobState",
     "JobStatistics",
     "LatenessStatistics",
@@ -138,6 +143,7 @@ __all__ = [
     "Retry",
     "RunAbandoned",
     "RunEnded",
+    "RunInfo",
     "RunMissed",
     "RunNotLaunched",
     "RunStarted",
@@ -163,15 +169,20 @@ __all__ = [
     "StoreUnusable",
     "StoreUp",
     "Subtask",
+    "Synced",
     "TooManySubtasks",
     "UnknownLimit",
     "UnknownTask",
     "WatchdogStatistics",
+    "WrongOwner",
     "audit_store",
     "current_run",
     "fleet",
+    "from_json",
+    "json_schema_of",
     "rate",
     "record_of",
+    "to_json",
     "tune_gc",
 ]
 

@@ -8,11 +8,12 @@ from typing import Final
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue
 
 from ._fleet import Claims
-from ._jobs import Alone, JobList, Ownership, some_seconds_of
+from ._jobs import Alone, JobList, Ownership
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
 from ._plan import Timeline
 from ._runs import Runs
+from ._shape import some_seconds_of
 from ._starts import CalendarJobs, ClockGuard, CrashFloors, LeftOut, MissedTicks, Parking, Pausing, Starts
 from ._values import InvalidJob, Listeners
 from .queues import Queue

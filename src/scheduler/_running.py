@@ -13,9 +13,9 @@ from anyio.abc import TaskGroup
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Resident
 
 from ._control import RunOnce
-from ._jobs import seconds_of, some_seconds_of
 from ._lifespan import Lifespan
 from ._loop import Core
+from ._shape import seconds_of, some_seconds_of
 from ._values import RunEnded
 from ._words import refuse_verb
 

@@ -16,30 +16,29 @@ from ._assembly import audit_of, core_of, ownership_of, rests_of, store_of
 from ._assembly_store import StoreOptions, with_store, without_store
 from ._control import OnConflict, PartedRegistry, SomeJob
 from ._fleet import Fleet, Rate, resize, sizes_of
-from ._jobs import (
-    Handle as Job,
+from ._jobs import Handle as Job, Tasks, decorated
+from ._lifespan import Lifespan
+from ._plan import Start
+from ._shape import (
+    JobSpec,
     Policies,
     SomeSchedule,
-    Tasks,
     count_of,
-    decorated,
     delay_of,
     flag_of,
     limit_of,
     part_of,
     parted,
+    policy_of,
     poll_of,
     seconds_of,
     some_seconds_of,
     tag_of,
     text_of,
 )
-from ._lifespan import Lifespan
-from ._memory import Record, record_of
-from ._plan import Start, aware, us_of
-from ._running import RunsOnce
-from ._statistics import statistics_of
-from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
+from ._sync import Sync, Synced
+from ._values import Audit, Delivery, Event, InvalidJob, Listener, Overlap, Retry, scope_of
+from ._views import Views
 from ._words import refuse_options
 from .queues import Queue
 from .stores import Retention, Store
@@ -51,7 +50,7 @@ E = TypeVar("E", bound=Event)
 E2 = TypeVar("E2", bound=Event)
 
 
-class Scheduler(RunsOnce):
+class Scheduler(Views):
     """Runs jobs on their schedules, under limits, until you stop it. A scheduler runs once.
 
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
@@ -125,6 +124,7 @@ class Scheduler(RunsOnce):
             remembering = with_store(options, self._core, self._registry, self._tasks, self._rests)
         self._memory, self._watchdog, self._units = remembering.memory, remembering.watchdog, remembering.units
         self._policies = Policies()
+        self._sync = Sync(self._registry, self._core.loop, self._tasks, has_store=store is not None)
         self._group: TaskGroup | None = None
         self._life = self._kind_of_life(
             core=self._core,
@@ -164,6 +164,7 @@ class Scheduler(RunsOnce):
         tags: Iterable[str] = (),
         name: str | None = None,
         durable: bool = True,
+        owner: str | None = None,
         **unknown: Never,
     ) -> Job:
         """Add a job: run `func(*args, **kwargs)` whenever `schedule` says. Any thread.
@@ -184,14 +185,15 @@ class Scheduler(RunsOnce):
         - `on_conflict`: what to do if the id exists, in the store too. "error": raise. "update": change the job, but
           keep its counts, pause and place in the schedule. "replace": remove it first. "keep": change nothing.
         - `tags`: words by which you pause many jobs. `name`: a name for people. `durable`: keep the job in the store,
-          if there is one. Then `func` is a registered task, or its name.
+          if there is one. Then `func` is a registered task, or its name. `owner`: the file or set that the job came
+          from. None: code.
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """
         if unknown:
             refuse_options("add", unknown)
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
-        policy = self._policies.of((*options, where))
+        policy = self._policies.of((*options, where, owner))
         if inline is not False or durable is not True:
             inline, durable = flag_of("inline", inline), flag_of("durable", durable)
         if name is not None:
@@ -227,6 +229,7 @@ class Scheduler(RunsOnce):
         on_conflict: OnConflict = "error",
         tags: Iterable[str] = (),
         durable: bool = True,
+        owner: str | None = None,
     ) -> list[Job]:
         """Add many jobs that run `func` with the same options, all or none. Any thread.
 
@@ -238,10 +241,27 @@ class Scheduler(RunsOnce):
         repeated id.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
-        policy = self._policies.of((*options, where))
+        policy = self._policies.of((*options, where, owner))
         inline, durable = flag_of("inline", inline), flag_of("durable", durable)
         task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)
         return [*self._registry.add_many(jobs, start, policy, on_conflict, task, called, call, tags)]
+
+    def sync(self, specs: Iterable[JobSpec], *, owner: str, prune: bool = True, dry_run: bool = False) -> Synced:
+        """Make the owner's jobs those of `specs`: add, change and remove what differs. Any thread.
+
+        Jobs that are the same already stay untouched. A changed job keeps its counts, pause and place in the schedule.
+        A job with another `place`, `where`, `agents` or `apart` is replaced. `prune` False: remove no job. `dry_run`:
+        change nothing, only return what would change. With a store, call it after the scheduler has started.
+
+        Raises WrongOwner for the id of another owner's job, and otherwise as `add`, with the index of the wrong spec.
+        Then nothing has changed.
+        """
+        if owner is None:
+            msg = 'owner must be the name of the set, such as "cmdb": the jobs of code are no set'
+            raise InvalidJob(msg)
+        policy_of({"owner": owner})
+        prune, dry_run = flag_of("prune", prune), flag_of("dry_run", dry_run)
+        return self._sync.sync(specs, owner, prune=prune, dry_run=dry_run)
 
     def register(
         self,
@@ -281,18 +301,6 @@ class Scheduler(RunsOnce):
             self._refuse_unless_running("flush")
             await self._memory.flush()
 
-    async def history(
-        self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
-    ) -> list[Record]:
-        """Return how ticks ended, latest first: of one job, which may be gone, or of all. Empty without a store.
-
-        `outcome` None: the run goes on. `before`: only ticks due before that. Raises StoreError or InvalidJob.
-        """
-        most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
-        if self._memory is None:
-            return []
-        return [record_of(tick) for tick in await self._memory.history(self._registry.ids_of(job_id), most, before_us)]
-
     async def audit(self) -> Audit:
         """Check the next start of each job now, mend what is wrong, and return the findings.
 
@@ -310,22 +318,9 @@ class Scheduler(RunsOnce):
         for job in self._jobs.jobs() if id is None else [self._jobs.get(id)]:
             self._core.loop.call(self._watchdog.look_at, job)
 
-    def get(self, id: str) -> Job:
-        """Return the job of that id. Raises JobNotFound."""
-        return self._jobs.get(id)
-
-    def __contains__(self, job: object) -> bool:
-        if isinstance(job, Job):
-            return self._jobs.find(job.id) is job
-        return isinstance(job, str) and self._jobs.find(job) is not None
-
     def remove(self, id: str) -> None:
         """Remove the job, as `Job.remove` does. Raises JobNotFound. Any thread."""
         self._jobs.get(id).remove()
-
-    def jobs(self) -> list[Job]:
-        """Return all jobs in order of addition. A job whose schedule has ended is gone."""
-        return self._jobs.jobs()  # type: ignore[return-value] # a new list, which callers may change
 
     def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
         """Pause all jobs, or all with a tag, until `resume`, or until `until` by the wall clock. Any thread.
@@ -342,10 +337,6 @@ class Scheduler(RunsOnce):
         Jobs under another pause, or with their own, stay paused.
         """
         self._registry.resume_scope(scope_of(tag_of(tag)))
-
-    def pauses(self) -> list[Pause]:
-        """Return the present pauses of everything and of tags. One job's pause is in `Job.error`."""
-        return list(self._core.pausing.pauses)
 
     @overload
     def listen(self, listener: Listener) -> Callable[[], None]: ...
@@ -375,7 +366,3 @@ class Scheduler(RunsOnce):
         """
         size = None if limit is None else limit_of("limit", limit)
         resize(self._core, self._units, self._rests, size, sizes_of(limits))
-
-    def statistics(self) -> SchedulerStatistics:
-        """Return the present counts of all jobs together."""
-        return statistics_of(self._core, self._registry, self._memory, self._watchdog, stalls=self._life.stalls)

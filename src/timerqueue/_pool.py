@@ -285,6 +285,10 @@ class TaskPool(Resident):
     def used_of(self, name: str) -> int:
         return self._limits.used_of(name)
 
+    def waits_for(self, work: Work) -> str | None:
+        """Return the named limit that waiting work waits for. None: the capacity, or its turn. Any thread."""
+        return self._limits.place_of(work.needs)
+
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[float], int]]:
         """Yield each line that only lent units hold up: needs, first `most` ranks, best first, and at most its length.
 

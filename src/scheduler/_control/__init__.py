@@ -6,7 +6,7 @@ Any thread may call them, and the list of jobs; changes of a start or a run go t
 from .conflict import OnConflict, duplicate
 from .early import EarlyJob
 from .fleet import fleet_of
-from .new_jobs import NewJob, SomeJob
+from .new_jobs import NewJob, SomeJob, refuse
 from .parts import PartedRegistry
 from .registry import Registry
 from .run_once import RunOnce
@@ -24,6 +24,7 @@ __all__ = [
     "Updates",
     "duplicate",
     "fleet_of",
+    "refuse",
     "skip",
     "supersede",
 ]

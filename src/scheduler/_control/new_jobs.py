@@ -9,9 +9,10 @@ from attrs import Factory, define
 
 from schedule import Every, Schedule
 
-from .._jobs import NO_KWARGS, NO_TAGS, Job, SomeSchedule, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
+from .._jobs import Job
 from .._journal import new_row
 from .._plan import Plan
+from .._shape import NO_KWARGS, NO_TAGS, SomeSchedule, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
 from .._values import DuplicateJob, InvalidJob, shown
 from ..stores import StoredJob
 

@@ -18,13 +18,14 @@ from typing import Any, Final, assert_never
 
 from attrs import evolve
 
-from schedule import ScheduleError
+from schedule import Schedule, ScheduleError
 from timerqueue import Lifecycle, LifecycleError
 
-from .._jobs import APART, AskedRun, Call, Job, SomeSchedule, Tasks, answer_together, args_of, schedule_of
+from .._jobs import AskedRun, Call, Job, Tasks, answer_together
 from .._loop import Core
 from .._placement import EVERY_AGENT, OfAgent, OneOf, fits, read_part
 from .._plan import Start
+from .._shape import APART, SomeSchedule, args_of, schedule_of
 from .._values import Pause, Policy, SchedulerError
 from .conflict import OnConflict, duplicate
 from .new_jobs import refuse_without_id
@@ -97,6 +98,30 @@ class PartedRegistry(Registry):
                 self.remove(job)
             raise
         return job
+
+    def check_new(  # noqa: PLR0917 - as for `add`
+        self,
+        id: str,
+        schedule: Schedule,
+        policy: Policy,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        name: str | None,
+        tags: frozenset[str],
+    ) -> bool:
+        for part in numbered(policy):
+            self._refuse_stranger(id, part)
+        return super().check_new(id, schedule, policy, task, func, call, args, kwargs, name, tags)
+
+    def find(self, id: str) -> Job | None:
+        return self._by_id.get(id)
+
+    def owned_by(self, owner: str) -> list[Job]:
+        """Leave out parts: they go with the whole job."""
+        return [job for job in self._jobs.jobs() if job.policy.owner == owner and not job.policy.is_part]
 
     def _refuse_stranger(self, id: str, part: Part) -> None:
         found = self._by_id.get(id_of_part(id, part))

@@ -10,26 +10,14 @@ from typing import Any, Final
 from schedule import At, Schedule, ScheduleError
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from .._jobs import (
-    NO_KWARGS,
-    NO_TAGS,
-    Call,
-    Job,
-    SomeSchedule,
-    Tasks,
-    args_of,
-    call_of,
-    check_args,
-    id_of,
-    kwargs_of,
-    schedule_of,
-    tags_of,
-)
+from .._jobs import Call, Definition, Job, Tasks, call_of, check_args
+from .._journal import stored_job
 from .._loop import Core
 from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out, some_instant_of
-from .._values import JobAdded, KindCounts, Policy, SchedulerError
+from .._shape import NO_KWARGS, NO_TAGS, SomeSchedule, args_of, id_of, kwargs_of, schedule_of, tags_of
+from .._values import InvalidJob, JobAdded, KindCounts, Policy, SchedulerError
 from ..stores import Act, StoredJob
-from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
+from .conflict import OnConflict, check_conflict, moves, planned_alike, refuse_switch, stays
 from .early import EarlyJob
 from .new_jobs import Drafts, NewJobReader, SomeJob, listed, refuse, refuse_without_id, row_of_new, twice
 from .unchanged import Unchanged
@@ -167,6 +155,35 @@ class Registry(Verbs):
         check_args(func, args, kwargs)
         if not kwargs:
             self._known, self._takes = func, len(args)
+
+    def check_new(  # noqa: PLR0917 - as for `add`
+        self,
+        id: str,
+        schedule: Schedule,
+        policy: Policy,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        name: str | None,
+        tags: frozenset[str],
+    ) -> bool:
+        """Raise what `add` would raise. Return whether the job has a start: `add` refuses a job without one."""
+        self._check(policy, task)
+        self._check_args(func, args, kwargs)
+        if task is not None:
+            stored_job(id, task, schedule, Definition(func, call, args, kwargs, policy, tags, name))
+        with self._lock:
+            try:
+                self._planners.first(schedule, policy.key_of(id), None)
+            except InvalidJob:
+                return False
+        return True
+
+    def may_become(self, job: Job, policy: Policy, *, is_stored: bool) -> bool:
+        """Return whether an update can change the job so, or only a replacement."""
+        return (job.task is not None) == is_stored and not moves(job, policy)
 
     def _check(self, policy: Policy, task: str | None) -> None:
         self._runs.check_needs(policy.needs)

@@ -13,27 +13,12 @@ from typing import Any, Final
 
 from schedule import Schedule
 
-from .._jobs import (
-    Definition,
-    Job,
-    SomeSchedule,
-    Tasks,
-    args_of,
-    call_of,
-    check_args,
-    copied,
-    flag_of,
-    kwargs_of,
-    on_the_loop,
-    policy_of,
-    schedule_of,
-    tags_of,
-    text_of,
-)
+from .._jobs import Definition, Job, Tasks, call_of, check_args, on_the_loop
 from .._journal import stored_job
 from .._loop import Core
 from .._plan import FirstStart, Planners, Start, instant_of
 from .._runs import count_what_runs
+from .._shape import SomeSchedule, args_of, copied, flag_of, kwargs_of, policy_of, schedule_of, tags_of, text_of
 from .._values import OPTIONS, InvalidJob, JobChanged
 from ..stores import Act
 from .conflict import is_same, refuse_to_move

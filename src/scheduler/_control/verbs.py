@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from timerqueue import OUT, LeftBehind, Lifecycle, LifecycleState, Resident
 
-from .._jobs import AskedRun, Job, SomeSchedule, Tasks, count_of, reason_of, until_of
+from .._jobs import AskedRun, Job, Tasks, info_of, spec_of
 from .._journal import check_pause
 from .._loop import Core
 from .._placement import lack_text
 from .._plan import Planners, aware, instant_of, us_of
+from .._shape import JobInfo, JobSpec, SomeSchedule, count_of, reason_of, until_of
 from .._starts import REMOVED, foreseen_starts, next_start, next_starts
-from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved, error_text
+from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved, Pause, error_text, scope_of
 from ..stores import Act
 from .early import Early
 from .lateness import Lateness
@@ -31,6 +32,7 @@ class Verbs(Resident):
     def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
         self._core = core
         self._queue = core.queue
+        self._tasks = tasks
         self._runs, self._starts, self._pausing = core.runs, core.starts, core.pausing
         self._lifecycle = lifecycle
         self._listeners = core.listeners
@@ -126,6 +128,18 @@ class Verbs(Resident):
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None:
         refuse_if_removed(job)
         self.updates.update(job, schedule, changes)
+
+    def spec(self, job: Job) -> JobSpec:
+        return spec_of(job, self._tasks)
+
+    def info(self, job: Job) -> JobInfo:
+        return info_of(job, self.pauses(job), self._tasks)
+
+    def pauses(self, job: Job) -> tuple[Pause, ...]:
+        """Return the job's own pause first."""
+        own = () if job.paused_by is None else (job.paused_by,)
+        scopes = {scope_of(None), *map(scope_of, job.tags)}
+        return (*own, *(pause for pause in self._pausing.pauses if pause.scope in scopes))
 
     def agent(self, job: Job) -> str | None:
         return self._jobs.agent_of(job)

@@ -10,8 +10,8 @@ from anyio.lowlevel import current_token
 from timerqueue import LeftBehind, Lifecycle, LifecycleError, LifecycleState, SystemClock
 
 from .._plan import instant_of
+from .._shape import seconds_of
 from .._values import MissedReason, Outcome, RunEnded, RunMissed
-from .options import seconds_of
 
 START_WITHIN: Final = 10.0
 """Seconds of real time."""

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
+from .._shape import DEFAULT, NO_KWARGS, NO_TAGS
 from .._values import Policy
 from ..stores import StoredJob
-from .options import DEFAULT, NO_KWARGS, NO_TAGS
 
 Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
 

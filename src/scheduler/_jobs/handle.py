@@ -7,11 +7,9 @@ from typing import Any, TypedDict, Unpack
 from schedule import Missed, Schedule
 
 from .._plan import Start
-from .._values import Delivery, JobState, JobStatistics, Overlap, Policy, Retry
+from .._shape import Informed, JobInfo, JobSpec, SomeSchedule
+from .._values import Delivery, JobState, JobStatistics, Overlap, Pause, Policy, Retry
 from .asked import AskedRun
-
-SomeSchedule = Schedule | str | timedelta | float
-"""A schedule, the text of one, or the interval of an Every: a timedelta, or seconds."""
 
 
 class JobChanges(TypedDict, total=False):
@@ -34,9 +32,10 @@ class JobChanges(TypedDict, total=False):
     inline: bool
     tags: Iterable[str]
     name: str | None
+    owner: str | None
 
 
-class Job:
+class Job(Informed):
     """A job, as `Scheduler.add` returns it. Call its verbs from any thread and any task."""
 
     __slots__ = ()
@@ -115,6 +114,19 @@ class Job:
         return self.policy.delivery
 
     @property
+    def owner(self) -> str | None:
+        """The file or set that the job came from. None: code."""
+        return self.policy.owner
+
+    @property
+    def spec(self) -> JobSpec:
+        """The job's definition, as `Scheduler.add` and `Scheduler.sync` take it. Equal specs mean equal jobs.
+
+        Raises InvalidJob if the schedule has no text, or the stored row cannot be read.
+        """
+        raise NotImplementedError
+
+    @property
     def state(self) -> JobState:
         """The job's state now. On another node's job: SCHEDULED or DISABLED, as its row says."""
         raise NotImplementedError
@@ -132,6 +144,15 @@ class Job:
     @property
     def error(self) -> str | None:
         """Why the job does not start by itself. None: it does."""
+        raise NotImplementedError
+
+    @property
+    def pauses(self) -> tuple[Pause, ...]:
+        """The pauses that hold the job now: its own, of its tags, and of all jobs."""
+        raise NotImplementedError
+
+    def info(self) -> JobInfo:
+        """Return the job's definition and how it stands, as one value. `to_json` writes it."""
         raise NotImplementedError
 
     @property

@@ -9,6 +9,7 @@ from schedule import Schedule
 from timerqueue import OUT, Alarm, Work
 
 from .._plan import CrashFloor, Planner
+from .._shape import JobInfo, JobSpec, SomeSchedule
 from .._values import (
     GONE,
     SCHEDULED,
@@ -31,7 +32,7 @@ from .._values import (
 from ..stores import StoredState, StoredTick
 from .asked import AskedRun
 from .definition import Call, Definition, Lasting, UnfitRow
-from .handle import Job as Handle, JobChanges, SomeSchedule
+from .handle import Job as Handle, JobChanges
 from .next_attempt import NextAttempt, Owed
 
 
@@ -47,6 +48,9 @@ class Control(Protocol):
     def skip(self, job: Job) -> None: ...
     def supersede(self, job: Job) -> None: ...
     def update(self, job: Job, schedule: SomeSchedule | None, changes: Mapping[str, Any]) -> None: ...
+    def spec(self, job: Job) -> JobSpec: ...
+    def info(self, job: Job) -> JobInfo: ...
+    def pauses(self, job: Job) -> tuple[Pause, ...]: ...
     def agent(self, job: Job) -> str | None: ...
     def why_with_nobody(self, job: Job) -> str | None: ...
     def next_start(self, job: Job) -> datetime | None: ...
@@ -165,6 +169,17 @@ class Job(Alarm, Handle):
 
     def __repr__(self) -> str:
         return f"<Job {self.id!r} {self.schedule} {self.state.value}{f', agent {self.agent}' if self.agent else ''}>"
+
+    @property
+    def spec(self) -> JobSpec:
+        return self.control.spec(self)
+
+    def info(self) -> JobInfo:
+        return self.control.info(self)
+
+    @property
+    def pauses(self) -> tuple[Pause, ...]:
+        return self.control.pauses(self)
 
     @property
     def agent(self) -> str | None:

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar
 
 from attrs import frozen
 
+from .._shape import flag_of
 from .._values import InvalidJob, UnknownTask
 from .call import call_of
 from .definition import Call
-from .options import flag_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,6 +84,10 @@ class Tasks:
         if found is None:
             raise UnknownTask(self._advice(name))
         return found
+
+    def is_inline(self, name: str) -> bool:
+        found = self._tasks.get(name)
+        return found is not None and found.inline
 
     def goes_without_store(self, name: str) -> bool:
         found = self._tasks.get(name)

@@ -10,10 +10,10 @@ from attrs import frozen
 
 from schedule import Schedule, ScheduleError, parse, text_of
 
-from .._jobs import LARGEST, NO_KWARGS, NO_TAGS, Definition, check_text, json_text, kept, on_the_loop, read_json
+from .._jobs import Definition, on_the_loop
+from .._shape import LARGEST, NO_KWARGS, NO_TAGS, check_text, json_text, kept, options_text, read_json, read_options
 from .._values import InvalidJob, MalformedJob, Policy
 from ..stores import JobPause, StoredJob
-from .options_text import options_text, read_options
 
 LONGEST_ID: Final = 512
 NOT_PAUSED: Final = JobPause()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._jobs import Job, copied
+from .._jobs import Job
 from .._plan import Grid, Timeline, instant_of, us_of
+from .._shape import copied
 from .._values import Outcome, Pause, RunTally
 from ..stores import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job

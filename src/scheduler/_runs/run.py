@@ -6,7 +6,8 @@ from typing import Any, Protocol, assert_never
 
 from timerqueue import HELD, Bundle, Held, Needs, Work
 
-from .._jobs import NO_KWARGS, RUN, Job, JobAttempt, NotLaunched, copied
+from .._jobs import RUN, Job, JobAttempt, NotLaunched
+from .._shape import NO_KWARGS, copied
 from .._values import (
     LONGEST_ERROR,
     RUNNING,

@@ -14,6 +14,7 @@ from .errors import (
     SchedulerError,
     TooManySubtasks,
     UnknownTask,
+    WrongOwner,
 )
 from .events import (
     AgentJoined,
@@ -158,6 +159,7 @@ __all__ = [
     "TooManySubtasks",
     "UnknownTask",
     "WatchdogStatistics",
+    "WrongOwner",
     "advance",
     "at_rest",
     "counted",

@@ -6,7 +6,12 @@ class SchedulerError(Exception):
 
 
 class InvalidJob(SchedulerError, ValueError):
-    """A job cannot be made of these arguments. The message names the argument and what it should be."""
+    """A job cannot be made of these arguments. The message names the argument and what it should be.
+
+    `path`: the wrong key in what `from_json` or `Scheduler.sync` reads, such as "retry.base". None: elsewhere.
+    """
+
+    path: str | None = None
 
 
 class MalformedJob(InvalidJob):
@@ -19,6 +24,12 @@ class UnknownTask(SchedulerError, LookupError):
 
 class DuplicateJob(SchedulerError, ValueError):
     """A job with this id exists. Choose another id, or `on_conflict="update"`, `"replace"` or `"keep"`."""
+
+
+class WrongOwner(SchedulerError, ValueError):
+    """A job of this id has another owner, `owner` (None: code). Change it there, or choose another id."""
+
+    owner: str | None = None
 
 
 class JobNotFound(SchedulerError, KeyError):

@@ -58,6 +58,8 @@ class Policy:
     """How many nodes run the job, or "all": then its parts are jobs, and only they run. None: one node."""
     apart: str | None = None
     """The label in which these nodes should differ. None unless `agents` is a number."""
+    owner: str | None = None
+    """The file or set that the job came from. None: code."""
     is_part: bool = field(init=False, eq=False, repr=False)
 
     @is_part.default

@@ -193,6 +193,12 @@ class Limits(Generic[C]):
         limit = self._limits.get(name)
         return 0 if limit is None else limit.used
 
+    def place_of(self, needs: Needs) -> str | None:
+        """Return the limit that holds up waiting work with these needs. None: no named limit does. Any thread."""
+        line = self._lines.get(needs)
+        place = None if line is None else line.place
+        return next((name for name, _ in needs if place is not None and self._limits.get(name) is place), None)
+
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[Rank], int]]:
         """Yield the lines that only lent limits hold up: needs, first `most` ranks, and length, cancelled included."""
         for line in self._lines.values():

@@ -11,7 +11,7 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.*)$", re.MULTILINE)
 TERMS = """
     job schedule tick due attempt run subtask outcome lateness missed limit unit store record mark owed commit fence
     node fleet shard owner lease takeover handoff claim lend watchdog audit
-    agent target check status incident channel message probe sample
+    spec agent target check status incident channel message probe sample
 """
 LONGEST = 20
 

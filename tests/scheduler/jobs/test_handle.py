@@ -7,9 +7,10 @@ from schedule import Every
 from scheduler import Job, Scheduler
 
 VERBS = {"next_starts", "pause", "remove", "resume", "run_now", "set_next_start", "statistics", "update"}
-VERBS |= {"disable", "enable", "skip", "supersede"}
+VERBS |= {"disable", "enable", "info", "skip", "supersede"}
 OPTIONS = {"delivery", "missed", "needs", "overlap", "priority", "retry", "timeout"}
 FACTS = {"agent", "args", "error", "func", "id", "is_ours", "kwargs", "name", "next_start", "schedule", "state", "tags"}
+FACTS |= {"owner", "pauses", "spec"}
 
 
 async def nothing():

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from schedule import shown
 
-from ..._jobs import count_of, limits_of, seconds_of
+from ..._shape import count_of, limits_of, seconds_of
 from ..._values import InvalidJob
 from ...stores import MOST_UNITS
 

@@ -23,6 +23,9 @@ from .json_text import LARGEST, check_text
 
 T = TypeVar("T")
 
+SomeSchedule = Schedule | str | timedelta | float
+"""A schedule, the text of one, or the interval of an Every: a timedelta, or seconds."""
+
 DEFAULT: Final = Policy()
 MOST_CATCH_UP: Final = 10_000
 DEFAULT_MAX_RUNNING: Final = 10
@@ -30,15 +33,14 @@ SHORTEST_POLL: Final = 0.001
 """Seconds. Asking a store more often would keep a core busy."""
 
 LONGEST_PLACE: Final = 1_000
+LONGEST_OWNER: Final = 200
 
 MOST_AGENTS: Final = 1_000
 APART: Final = "zone"
 """The default label in which nodes differ."""
 
-SHARED_POLICIES: Final = 1_000
 
-
-def schedule_of(value: Schedule | str | timedelta | float) -> Schedule:
+def schedule_of(value: SomeSchedule) -> Schedule:
     """Raises ScheduleError, too."""
     if isinstance(value, Schedule):
         return value
@@ -238,6 +240,14 @@ def _place(name: str, value: Any) -> str | None:
     return place
 
 
+def _owner(name: str, value: Any) -> str | None:
+    owner = text_of(name, value)
+    if owner is not None and (not 0 < len(owner) <= LONGEST_OWNER or not owner.isprintable()):
+        msg = f"{name} must be a text of 1 to {LONGEST_OWNER} printable characters, or None, not {shown(value)}"
+        raise InvalidJob(msg)
+    return owner
+
+
 def _where(name: str, value: Any) -> str | None:
     where = _place(name, value)
     if where is not None and not is_part(where):
@@ -263,6 +273,13 @@ def _apart(name: str, value: Any) -> str | None:
         return value
     msg = f'{name} must be the name of a label such as "zone", not {shown(value)}'
     raise InvalidJob(msg)
+
+
+def refuse_part(policy: Policy) -> None:
+    """Raise InvalidJob for a part: only its whole makes it."""
+    if is_part(policy.where):
+        msg = f'where must be labels such as "region=eu", not the text of a part, {policy.where!r}: give agents'
+        raise InvalidJob(msg)
 
 
 def parted(policy: Policy, agents: int | str | None, apart: str | None) -> Policy:
@@ -292,6 +309,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "where": _where,
     "agents": _agents,
     "apart": _apart,
+    "owner": _owner,
 }
 
 assert set(_CHECKS) == set(OPTIONS)
@@ -334,38 +352,3 @@ def id_of(id: str) -> str:
 
 NO_KWARGS: Final[Mapping[str, Any]] = {}
 NO_TAGS: Final[frozenset[str]] = frozenset()
-
-_NAMES: Final = (
-    "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up", "delivery",
-    "place", "where",
-)  # fmt: skip
-_DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE, None, None)
-
-
-class Policies:
-    """Jobs with equal options share one Policy."""
-
-    def __init__(self) -> None:
-        self._policies: dict[Any, Policy] = {}
-
-    def __len__(self) -> int:
-        return len(self._policies)
-
-    def of(self, options: tuple[Any, ...]) -> Policy:
-        """`options`: as in Scheduler.add. Raises InvalidJob."""
-        if options == _DEFAULTS:
-            return DEFAULT
-        key = (options, *map(type, options))  # True equals 1, and must be refused
-        try:
-            policy = self._policies.get(key)
-        except TypeError:  # needs may be a list, which cannot be hashed
-            return policy_of(dict(zip(_NAMES, options, strict=True)))
-        if policy is None:
-            policy = policy_of(dict(zip(_NAMES, options, strict=True)))
-            if is_part(policy.where):
-                msg = f'where must be labels such as "region=eu", not the text of a part, {policy.where!r}: give agents'
-                raise InvalidJob(msg)
-            if len(self._policies) >= SHARED_POLICIES:
-                self._policies.clear()
-            self._policies[key] = policy
-        return policy

@@ -53,6 +53,14 @@ def json_text(value: Any, place: str) -> str:
     return _dump(value)
 
 
+def quick_text(value: Any) -> str | None:
+    """Return `value` as compact JSON, unchecked. None: JSON cannot hold it."""
+    try:
+        return _dump(value)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
 def check_json(value: Any, place: str) -> None:
     rest: list[tuple[Any, _Place, int]] = [(value, _Place(None, place), 0)]
     count = 0
@@ -157,7 +165,8 @@ def _check_key(key: Any, place: _Place) -> None:
     if type(key) is not str:
         msg = f"{place} has a key that is a {type(key).__qualname__}: keys must be texts"
         raise InvalidJob(msg)
-    check_text(key, f"a key of {place}")
+    if not key.isprintable():
+        check_text(key, f"a key of {place}")
 
 
 def _is_unicode(value: str) -> bool:

@@ -1,0 +1,68 @@
+"""Views: what users can ask of a scheduler."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from timerqueue import TaskPool
+
+from .._control import PartedRegistry
+from .._jobs import Handle as Job, JobList
+from .._memory import Memory, Record, record_of
+from .._plan import aware, us_of
+from .._running import RunsOnce
+from .._shape import RunInfo, count_of
+from .._statistics import statistics_of
+from .._values import Pause, SchedulerStatistics
+from .._watchdog import Watchdog
+from .what_runs import runs_now
+
+
+class Views(RunsOnce):
+    """Answers about jobs and runs. None of them changes anything."""
+
+    _jobs: JobList
+    _memory: Memory | None
+    _pool: TaskPool
+    _registry: PartedRegistry
+    _watchdog: Watchdog
+
+    def get(self, id: str) -> Job:
+        """Return the job of that id. Raises JobNotFound."""
+        return self._jobs.get(id)
+
+    def __contains__(self, job: object) -> bool:
+        if isinstance(job, Job):
+            return self._jobs.find(job.id) is job
+        return isinstance(job, str) and self._jobs.find(job) is not None
+
+    def jobs(self) -> list[Job]:
+        """Return all jobs in order of addition. A job whose schedule has ended is gone."""
+        return self._jobs.jobs()  # type: ignore[return-value] # a new list, which callers may change
+
+    def runs(self) -> list[RunInfo]:
+        """Return the runs of this process that go on, then what waits, and for which limit. The oldest comes first.
+
+        Any thread.
+        """
+        return runs_now(self._core, self._pool)
+
+    def pauses(self) -> list[Pause]:
+        """Return the present pauses of everything and of tags. One job's pause is in `Job.error`."""
+        return list(self._core.pausing.pauses)
+
+    async def history(
+        self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
+    ) -> list[Record]:
+        """Return how ticks ended, latest first: of one job, which may be gone, or of all. Empty without a store.
+
+        `outcome` None: the run goes on. `before`: only ticks due before that. Raises StoreError or InvalidJob.
+        """
+        most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
+        if self._memory is None:
+            return []
+        return [record_of(tick) for tick in await self._memory.history(self._registry.ids_of(job_id), most, before_us)]
+
+    def statistics(self) -> SchedulerStatistics:
+        """Return the present counts of all jobs together."""
+        return statistics_of(self._core, self._registry, self._memory, self._watchdog, stalls=self._life.stalls)
