@@ -14,8 +14,8 @@ from schedule._common.instant import LONGEST_DURATION
 from scheduler import Delivery, InvalidJob, MalformedJob, Overlap, Retry, Scheduler
 from scheduler._jobs.call import awaited, on_the_loop
 from scheduler._jobs.definition import Definition
-from scheduler._shape.options import policy_of
 from scheduler._journal.definition import NOT_PAUSED, Columns, columns_of, stored_job
+from scheduler._shape.options import policy_of
 from scheduler._values.policy import Policy
 from scheduler._values.retry import Growth
 from scheduler.stores import JobPause, StoredJob
