@@ -152,8 +152,10 @@ class TimerQueue(Resident):
             self._call_loop()
 
     def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
-        """Arm one or more alarms. After `stop`, arm none. Raises ValueError if a due time is not finite."""
-        _check_due(sum(dues) / len(dues))  # a single due time that is not finite makes the sum not finite
+        """Arm one or more alarms, or none if a due time is refused, as by `push`. After `stop`, arm none."""
+        if not math.hypot(*dues) <= FAR:  # at least the largest of them, and the fastest way to look at all
+            for due in dues:
+                _check_due(due)
         with self._lock:
             if not self._is_stopped:
                 self._heap.push_all(alarms, dues)
@@ -163,7 +165,10 @@ class TimerQueue(Resident):
     def disarm(self, alarm: Alarm) -> bool:
         """Remove an alarm. False if it was not waiting. Any thread."""
         with self._lock:
-            return self._heap.cancel(alarm)
+            if not self._is_stopped:
+                return self._heap.cancel(alarm)
+            was_dropped, alarm.slot = alarm.is_waiting, OUT  # `stop` leaves alarms as they are, to be quick
+            return was_dropped
 
     def rearm(self, alarm: Alarm, due: float) -> bool:
         """Move a waiting alarm, as `Timer.reschedule` does."""
@@ -190,6 +195,8 @@ class TimerQueue(Resident):
         with self._lock:
             self._is_stopped = True
             self._lifecycle.stop()
+            dropped, self._heap = self._heap, TimerHeap()
+        del dropped  # without the lock: a finalizer may take it
         self._call_loop()
 
     def fire_until(self, due: float) -> None:

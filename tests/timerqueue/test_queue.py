@@ -4,6 +4,7 @@ import gc
 import itertools
 import math
 import random
+import re
 import weakref
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from anyio.lowlevel import checkpoint
 
 from kit import settle
 from timerqueue import Alarm, LifecycleError, LifecycleState, TaskPool, TimerQueue
+from timerqueue._queue import FAR
 from timerqueue.testing import ManualClock
 
 THREADS = 8
@@ -405,6 +407,38 @@ async def test_stop_drops_what_waits_and_refuses_what_comes(clock):
     assert not waiting.is_waiting or waiting.cancel()
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_after_stop_nothing_waits_and_nothing_is_kept(has_begun, clock):
+    """What was dropped still counted as waiting, and the queue held its callables."""
+
+    class Job:
+        def run(self):
+            raise AssertionError
+
+    queue, job = TimerQueue(clock=clock), Job()
+    watched = weakref.ref(job)
+    queue.push(clock.monotonic() + 1, job.run)
+    if has_begun:
+        async with running(queue):
+            assert len(queue) == queue.statistics().waiting == 1
+    queue.stop()
+    del job
+    assert len(queue) == queue.statistics().waiting == 0
+    assert watched() is None
+
+
+def test_a_timer_that_stop_has_dropped_can_be_cancelled_once(clock):
+    """True means that it never fires. One that fired or was cancelled before stays so."""
+    queue = TimerQueue(clock=clock)
+    dropped, cancelled, fired = (queue.push(clock.monotonic() + due, int) for due in (2, 3, 1))
+    cancelled.cancel()
+    queue.fire_until(clock.monotonic() + 1)
+    queue.stop()
+    assert [each.cancel() for each in (dropped, cancelled, fired)] == [True, False, False]
+    assert not dropped.cancel()
+    assert not dropped.is_waiting
+
+
 async def test_a_timer_is_not_moved_to_a_time_that_will_never_come(clock):
     """After the end a reschedule that said yes would be a push that was lost."""
     queue = TimerQueue(clock=clock)
@@ -505,6 +539,23 @@ async def test_a_due_time_is_a_finite_number(due, clock):
     async with running(queue):
         await clock.travel(3)
     assert calls == ["moved", "other"]
+
+
+@pytest.mark.parametrize("others", [[0.0] * 99, [5.0], [FAR, -FAR], [-1e16]])
+@pytest.mark.parametrize("due", [1e16, -1e16, math.nextafter(FAR, math.inf), math.nan, math.inf])
+def test_alarms_that_are_armed_together_are_refused_for_one_that_is_too_far(due, others, clock):
+    """As by `push`. Only the mean of their due times was looked at."""
+    queue, alarms = TimerQueue(clock=clock), [Alarm() for _ in range(len(others) + 1)]
+    with pytest.raises(ValueError, match=f"monotonic seconds, not ({re.escape(repr(due))}|-1e.16)"):
+        queue.arm_all(alarms, [*others, due])
+    assert not any(each.is_waiting for each in alarms)
+
+
+def test_alarms_that_are_armed_together_may_all_be_far(clock):
+    """However far they are together."""
+    queue = TimerQueue(clock=clock)
+    queue.arm_all([Alarm() for _ in range(100)], [FAR, -FAR] * 50)
+    assert len(queue) == 100
 
 
 async def coroutine_function():

@@ -293,6 +293,7 @@ class JobAttempt(Work):
     cause: Sparse[Cause | None] = Sparse(None)
     is_counted = Sparse(False)  # noqa: FBT003 - its usual value
     """Whether its beginning is counted already; else all of it at its end."""
+    counts_before: Sparse[tuple[float | None, float]] = Sparse((None, 0.0))
     time_allowed = Sparse(0.0)
     results: Sparse[list[object] | tuple[()]] = Sparse(())
     owes: Sparse[StoredTick | None] = Sparse(None)

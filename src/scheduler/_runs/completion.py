@@ -38,13 +38,14 @@ class EndedRunOwner(Protocol):
 def count_begin(run: JobAttempt) -> None:
     """Count a begun run. A stored job's run was counted when marked."""
     run.is_counted = True
-    run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
+    run.counts_before = run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.add(run.lateness)
 
 
 def uncount_begin(run: JobAttempt) -> None:
     run.is_counted = False
-    run.job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
+    runs = 0 if isinstance(run, MarkedRun) else 1
+    run.job.counts().take_back(run.started_at, run.lateness, run.counts_before, runs)
     run.job.lateness.take_back(run.lateness)
 
 

@@ -73,7 +73,7 @@ class Retry:
     """When to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
 
     One more failure disables the job. Failures count over all ticks until a success. A regular start that comes first
-    replaces the retry, unless `past_next_start`. Delays stop growing at a hundred years. Use `exponential`, `linear`,
+    replaces the retry, unless `past_next_start`. No delay is longer than a hundred years. Use `exponential`, `linear`,
     `constant` or `timescaledb`.
 
     Raises InvalidJob, or ScheduleError for `base` and `cap`.
@@ -184,14 +184,14 @@ class Retry:
         """Return the seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
 
         `interval`: seconds between the job's ticks, if its schedule has an interval. Jitter comes after both caps.
-        Growth stops at a hundred years.
+        No delay is longer than a hundred years.
         """
         seconds = self._grown(failures)
         if self.cap is not None:
             seconds = min(seconds, self.cap.total_seconds())
         if self.cap_intervals is not None and interval is not None:
             seconds = min(seconds, self.cap_intervals * interval)
-        return min(seconds, MAX_DELAY_S) * (1 + self._jitter(random))
+        return min(min(seconds, MAX_DELAY_S) * (1 + self._jitter(random)), MAX_DELAY_S)
 
     def is_exhausted(self, failures: int) -> bool:
         """Whether no retry is left after that many failures in a row."""

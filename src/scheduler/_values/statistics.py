@@ -72,17 +72,24 @@ class RunTally:
         other.sparse = None if self.sparse is None else dict(self.sparse)
         return other
 
-    def begin(self, started: float, lateness: float, runs: int = 1) -> None:
-        """Count a run; until it ends it counts as a crash. `runs`: 0 if the mark has counted it."""
+    def begin(self, started: float, lateness: float, runs: int = 1) -> tuple[float | None, float]:
+        """Count a run; until it ends it counts as a crash. `runs`: 0 if the mark has counted it.
+
+        Return the `last_start` and `lateness_max` before, for `take_back`.
+        """
+        before = self.last_start, self.lateness_max
         self.runs += runs
         self.last_start = started
         self.lateness_sum += lateness
         self.lateness_max = max(self.lateness_max, lateness)
+        return before
 
-    def take_back(self, lateness: float, runs: int = 1) -> None:
-        """Take back a launch that failed. The same tick will set `last_start` again."""
+    def take_back(self, started: float, lateness: float, before: tuple[float | None, float], runs: int = 1) -> None:
+        """Take back a launch that failed. `last_start` and `lateness_max` stay if another run has begun since."""
         self.runs -= runs
         self.lateness_sum -= lateness
+        if self.last_start == started:
+            self.last_start, self.lateness_max = before
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
         self.successes += 1

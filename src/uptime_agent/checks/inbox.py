@@ -46,11 +46,19 @@ class Signal:
     """Seconds since that run's start."""
 
 
+class Losses(Protocol):
+    """Requests that may have been signals."""
+
+    @property
+    def count(self) -> int:
+        """Never falls."""
+
+
 class Ears(Protocol):
     """The port where signals come in."""
 
-    def missed(self, peer: str | None) -> int:
-        """Count requests of a peer, if known, that may have been signals."""
+    def losses(self, peer: str | None) -> Losses:
+        """Return a peer's lost requests, if it is known. None: a stranger's."""
 
 
 class Inbox:
@@ -62,24 +70,23 @@ class Inbox:
         self._latest: dict[str, tuple[Signal, float]] = {}
         self._deadline = -math.inf
         self._ears: Ears | None = None
-        self._peer: str | None = None
-        self._missed_before = 0
+        self._losses: Losses | None = None
+        self._lost_before = 0
         self._is_given_time = False
 
     def hear_by(self, ears: Ears) -> None:
         """Set the port for its signals."""
         if self._ears is not ears:
             self._ears = ears
-            self._missed_before = ears.missed(self._peer)
+            self._watch(ears, None)
 
     def put(self, signal: Signal, peer: str | None = None) -> Signal:
         """Add a signal and return it, with the time since its run's start.
 
         A repetition, by a sender that heard no OK, returns the earlier signal.
         """
-        if signal.said is not Said.LOG:  # which is no sign of life
-            self._peer = peer
-            self._missed_before = self._missed
+        if self._ears is not None and signal.said is not Said.LOG:  # which is no sign of life
+            self._watch(self._ears, peer)
         repeated = self._repeated(signal)
         if repeated is not None:
             return repeated
@@ -125,17 +132,17 @@ class Inbox:
         """Whether a run due then (UTC seconds) precedes the deadline: a person asked for it."""
         return due < self._deadline - ROUNDING
 
-    @property
-    def _missed(self) -> int:
-        return 0 if self._ears is None else self._ears.missed(self._peer)
+    def _watch(self, ears: Ears, peer: str | None) -> None:
+        self._losses = ears.losses(peer)
+        self._lost_before = self._losses.count
 
     def found_silent(self) -> bool:
         """Judge an empty inbox at the deadline. False: a signal may have been refused, so the target has until the
         next.
         """
         self._latest.clear()
-        before, self._missed_before = self._missed_before, self._missed
-        self._is_given_time = self._missed_before > before
+        before, self._lost_before = self._lost_before, 0 if self._losses is None else self._losses.count
+        self._is_given_time = self._lost_before > before
         return not self._is_given_time
 
     def is_given_time(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -14,7 +13,7 @@ from attrs import evolve
 from ..libpq import NoDriver, Server, auth_methods, read_dsn
 from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
 from ..tables import POLL, SCHEMA, TablesPlace
-from ..toml import Reader, Section, Unfit, Unset, boolean, label, labels, seconds, text, whole
+from ..toml import Reader, Section, Unfit, Unset, boolean, label, labels, seconds, text, text_of_file, whole
 
 HIGHEST_PORT: Final = 65_535
 MOST_CONNECTIONS: Final = 100
@@ -22,7 +21,6 @@ MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
 """Seconds. No probe is configured to run more often."""
 LONGEST_TIMEOUT: Final = 300.0
-LARGEST_SECRET: Final = 64_000
 _OF_LIBPQ: Final = {
     "sslmode": "how the connection is encrypted",
     "sslrootcert": "a file with the certificates that are trusted",
@@ -204,12 +202,10 @@ def _secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
                     raise Unset(variable, environment)
                 return environment[variable]
             case {"file": str(path), **others} if not others:
-                try:
-                    with (folder / path).open(encoding="utf-8") as file:
-                        return file.read(LARGEST_SECRET).rstrip("\r\n")
-                except (OSError, ValueError) as exc:
-                    why = os.strerror(exc.errno).lower() if isinstance(exc, OSError) and exc.errno else "not UTF-8"
-                    raise Unfit(f"a file that can be read ({why})", path) from None
+                found = text_of_file(folder / path).rstrip("\r\n")
+                if not found:
+                    raise Unfit(f"text in the file {Path(path).name}", "", is_secret=True)
+                return found
             case str() if value:
                 return value
             case _:

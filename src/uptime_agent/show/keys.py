@@ -5,7 +5,8 @@
     space, b     a page down, up         Escape    show all again
     g, G         the beginning, the end
 
-Each redraw reads the keys pressed since the last one.
+While you type a filter, letters are text, and only keys such as Up and Page Down scroll. Each redraw reads the keys
+pressed since the last one.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ _AT_ONCE: Final = 4_096
 _LONGEST: Final = 100
 _END: Final = 10**9
 _SEQUENCE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.DOTALL)
-_NAMES: Final = {
+_SAME: Final = {"\r": "\n", "\x08": "\x7f"}
+_SCROLLS: Final = {
     "\x1b[A": "k", "\x1bOA": "k", "\x1b[B": "j", "\x1bOB": "j", "\x1b[5~": "b", "\x1b[6~": " ",
-    "\x1b[H": "g", "\x1b[1~": "g", "\x1b[F": "G", "\x1b[4~": "G", "\r": "\n", "\x08": "\x7f",
+    "\x1b[H": "g", "\x1b[1~": "g", "\x1b[F": "G", "\x1b[4~": "G",
 }  # fmt: skip
+"""The letters that do the same, unless one types: then letters are text."""
 
 
 @define
@@ -41,9 +44,10 @@ class ShownPart:
 
     def press(self, key: str, page: int) -> None:
         """Take a key. `page`: rows on the screen."""
-        if self.is_typing:
+        if self.is_typing and key not in _SCROLLS:
             self._type(key)
             return
+        key = _SCROLLS.get(key, key)
         steps = {"j": 1, "k": -1, " ": page, "b": -page}
         if key in steps:
             self.first = max(self.first + steps[key], 0)
@@ -76,9 +80,9 @@ class ShownPart:
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Yield the keys in terminal input."""
+    """Yield the keys in terminal input: a character, or the sequence that a key without one sends."""
     for found in _SEQUENCE.findall(text):
-        yield _NAMES.get(found, found if len(found) == 1 else "")
+        yield _SAME.get(found, found)
 
 
 class Keyboard:

@@ -26,6 +26,7 @@ _PLAIN: Final = re.compile(
 )
 
 _AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
+_OF_HTTP: Final = frozenset({"http", "https"})
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
 _LONGEST: Final = 8_000
@@ -78,8 +79,9 @@ class Url:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The URL's secrets in all spellings."""
-        return _spellings([self.password, *_secret_values(self.target)])
+        """The URL's secrets in all spellings. Over HTTP, a user without a password is often a token, so it is one."""
+        user = self.user if self.scheme in _OF_HTTP else None
+        return _spellings([self.password or user, *_secret_values(self.target)])
 
 
 def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
@@ -149,10 +151,11 @@ def _without_userinfo(text: str) -> str:
 
 
 def secrets_in(text: str) -> frozenset[str]:
-    """Return secrets of any URL in all spellings."""
+    """Return secrets of any URL in all spellings, as `Url.secrets` does."""
     userinfo = _USERINFO.search(text)
-    password = userinfo[0].rpartition("@")[0].removeprefix("//").partition(":")[2] if userinfo else None
-    return _spellings([password, *_secret_values(text)])
+    user, _, password = userinfo[0].rpartition("@")[0].removeprefix("//").partition(":") if userinfo else ("", "", "")
+    is_of_http = userinfo is not None and text[: userinfo.start()].lower().removesuffix(":") in _OF_HTTP
+    return _spellings([password or (user if is_of_http else None), *_secret_values(text)])
 
 
 def is_address(host: str) -> bool:

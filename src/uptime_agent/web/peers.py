@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
+from weakref import WeakValueDictionary
 
 from attrs import define
 
@@ -38,15 +39,33 @@ class PeerPlace:
     is_answered: bool = False
 
 
+@define(eq=False)
+class Losses:
+    """How many requests may be lost: `own`, of one peer or of all strangers, and `deaf`, of anybody.
+
+    A peer keeps its own as long as a target refers to them, though it became a stranger.
+    """
+
+    deaf: Losses | None = None
+    own: int = 0
+
+    @property
+    def count(self) -> int:
+        """The requests that may be lost. It never falls."""
+        return self.own + (self.deaf.own if self.deaf else 0)
+
+
 class Peers:
     """At most `most` connections, and the known peers."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._places: dict[PeerPlace, None] = {}
-        self._known: OrderedDict[str, int] = OrderedDict()
-        self._strangers = 0
-        self._deaf = 0
+        self._known: OrderedDict[str, Losses] = OrderedDict()
+        self._deaf = Losses()
+        self._strangers = Losses(self._deaf)
+        self._losses = WeakValueDictionary[str, Losses]()
+        """Of known peers, and of peers that were known and that targets refer to."""
         self.lost = 0
         """Connections that may have brought a request."""
 
@@ -89,7 +108,7 @@ class Peers:
 
     def know(self, peer: str) -> None:
         """Note that a peer sent something valid."""
-        self._known.setdefault(peer, 0)
+        self._known[peer] = self._losses.setdefault(peer, Losses(self._deaf))
         self._known.move_to_end(peer)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
@@ -97,19 +116,16 @@ class Peers:
     def turned_away(self, peer: str) -> None:
         """Count a connection closed before its request was read."""
         self.lost += 1
-        if peer in self._known:
-            self._known[peer] += 1
-        else:
-            self._strangers += 1
+        self.losses(peer).own += 1
 
     def deaf(self) -> None:
         """Count a connection that could not be accepted."""
         self.lost += 1
-        self._deaf += 1
+        self._deaf.own += 1
 
-    def missed(self, peer: str | None) -> int:
-        """Return how many requests of a peer may be lost; for a stranger, of all strangers."""
-        return self._deaf + self._known.get(peer or "", self._strangers)
+    def losses(self, peer: str | None) -> Losses:
+        """Return a peer's losses; for a stranger, those of all strangers."""
+        return self._losses.get(peer or "", self._strangers)
 
 
 def peer_of(address: str) -> str:

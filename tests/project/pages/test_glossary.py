@@ -9,8 +9,9 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "glossary.md"
 ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.*)$", re.MULTILINE)
 TERMS = """
-    job schedule tick due attempt run subtask outcome lateness missed limit unit store record mark owed commit fence
-    node fleet shard owner lease takeover handoff claim lend watchdog audit
+    job schedule tick due attempt run subtask outcome lateness missed parked limit unit
+    store record mark owed commit fence
+    node part fleet shard owner lease epoch bury takeover handoff claim execution lend watchdog audit
     spec agent target check status incident channel message probe sample
 """
 LONGEST = 20

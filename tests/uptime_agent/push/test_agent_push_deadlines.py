@@ -19,7 +19,7 @@ from uptime_agent.push import Signals
 from uptime_agent.standing import Closed, Opened
 from uptime_agent.targets import CheckDeps
 from uptime_agent.text import Redactor
-from uptime_agent.web import Peers
+from uptime_agent.web import Peers, peers as peers_module
 
 TOKEN = "backup-7f3a9c51d2e8"
 FILE = f"""
@@ -144,3 +144,31 @@ def test_strangers_that_are_turned_away_hide_no_silence(peer, at):
     world = World(Every("48h"))
     acts = sorted([(HOUR, Said.SUCCESS), (at, lambda: world.peers.turned_away(peer))], key=lambda act: act[0])
     assert world.live(0, 60 * HOUR, acts) == [("+", pytest.approx(HOUR + 48 * HOUR + 300, abs=1))]
+
+
+def test_a_peer_that_many_others_push_out_has_lost_nothing_by_it(monkeypatch):
+    """Its target's alarm was a deadline late: what strangers had lost before was taken for a loss of the peer."""
+    monkeypatch.setattr(peers_module, "MOST_KNOWN", 1)
+    world = World(Every("48h"))
+    acts = [
+        (0.5 * HOUR, lambda: world.peers.turned_away("a stranger")),
+        (HOUR, Said.SUCCESS),
+        (2 * HOUR, lambda: world.peers.know("another")),
+        (3 * HOUR, lambda: world.peers.turned_away("a stranger")),
+    ]
+    assert world.live(0, 60 * HOUR, acts) == [("+", pytest.approx(HOUR + 48 * HOUR + 300, abs=1))]
+
+
+@pytest.mark.parametrize("pushed_out_at", [2 * HOUR, 4 * HOUR])
+@pytest.mark.parametrize("known_again_at", [2.5 * HOUR, 5 * HOUR, 70 * HOUR])
+def test_what_a_peer_loses_is_counted_though_others_push_it_out(monkeypatch, pushed_out_at, known_again_at):
+    """Before or after. Its count was gone with it, or began anew with a signal of another of its targets."""
+    monkeypatch.setattr(peers_module, "MOST_KNOWN", 1)
+    world = World(Every("48h"))
+    acts = [
+        (HOUR, Said.SUCCESS),
+        (pushed_out_at, lambda: world.peers.know("another")),
+        (3 * HOUR, lambda: world.peers.turned_away("peer")),
+        (known_again_at, lambda: world.peers.know("peer")),
+    ]
+    assert world.live(0, 60 * HOUR, sorted(acts, key=lambda act: act[0])) == []

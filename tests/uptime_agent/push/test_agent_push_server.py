@@ -175,7 +175,7 @@ async def test_a_process_without_descriptors_refuses_and_accepts_again(open_port
     answers = [await server.ask(request(f"/push/{TOKEN}")) for _ in range(2)]
     assert answers[-1].endswith(b"OK\n")
     assert (answers[0][:12] == b"HTTP/1.1 503") == (times == 1)
-    assert server.peers.missed(None) > 0
+    assert server.peers.losses(None).count > 0
     assert len(server.notices) == 1
     assert os.strerror(errno.EMFILE) in server.notices[0]
 

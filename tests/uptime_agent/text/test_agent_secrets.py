@@ -10,7 +10,7 @@ from uptime_agent.checks.kinds import BY_SCHEME
 from uptime_agent.text import wording
 from uptime_agent.text.redact import RedactingFormatter, Redactor
 from uptime_agent.text.spelling import spelling
-from uptime_agent.text.url import masked, parse_url
+from uptime_agent.text.url import masked, parse_url, secrets_in
 
 SECRETS = st.lists(st.text("abA", min_size=3, max_size=4), min_size=1, max_size=4)
 """Few letters: such secrets overlap, and one is often a part of another."""
@@ -96,6 +96,25 @@ def test_no_secret_is_in_a_clean_text(secrets, text):
     assert [each for each in secrets if len(each) >= 3 and each in shown] == []
     spelt = [spelling(each).text for each in secrets if len(each) >= 3]
     assert [each for each in spelt if len(each) >= 3 and each in spelling(shown).text] == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_user_without_a_password_is_a_token(scheme):
+    """The log showed it where a server or a library sent it back. With a password the user's name is none."""
+
+    def secrets(userinfo):
+        text = f"{scheme}://{userinfo}@h/?q=1"
+        return parse_url(text, PORTS).secrets & secrets_in(text)
+
+    assert secrets("t0k%2Fn") == {"t0k/n", "t0k%2Fn"}
+    assert secrets("t0ken:") == {"t0ken"}
+    assert secrets("user:hunter22") == {"hunter22"}
+
+
+def test_a_user_of_a_database_is_no_secret():
+    """Its password stands elsewhere; to mask "postgres" would spoil each line about PostgreSQL."""
+    text = "postgresql://postgres@h:5432/app"
+    assert secrets_in(text) == parse_url(text, {"postgresql": 5432}).secrets == frozenset()
 
 
 def test_logs_hold_no_secrets():

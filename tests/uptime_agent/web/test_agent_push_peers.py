@@ -63,7 +63,7 @@ def test_who_is_heard_keeps_its_place():
         port.enter(f"stranger {number}").is_heard = True
     assert port.enter("late") is None
     assert port.left == []
-    assert port.peers.missed(None) == 1
+    assert port.peers.losses(None).count == 1
 
 
 def test_who_has_been_answered_gives_way_first_and_has_missed_nothing():
@@ -81,10 +81,10 @@ def test_what_was_missed_is_counted_for_who_is_known_and_for_all_strangers_toget
     peers = Peers(2)
     peers.know("mine")
     peers.turned_away("somebody")
-    assert (peers.missed("mine"), peers.missed("moved"), peers.missed(None)) == (0, 1, 1)
+    assert (peers.losses("mine").count, peers.losses("moved").count, peers.losses(None).count) == (0, 1, 1)
     peers.turned_away("mine")
     peers.deaf()
-    assert (peers.missed("mine"), peers.missed(None)) == (2, 2)
+    assert (peers.losses("mine").count, peers.losses(None).count) == (2, 2)
     assert peers.lost == 3
 
 
@@ -95,7 +95,7 @@ def test_peers_are_remembered_within_bounds(monkeypatch):
     for each in ("one", "two", "one", "three"):
         peers.know(each)
     peers.turned_away("two")
-    assert [peers.missed(each) for each in ("one", "two", "three", None)] == [0, 1, 0, 1]
+    assert [peers.losses(each).count for each in ("one", "two", "three", None)] == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,18 @@ async def test_it_can_be_taken_back_while_it_waits(clock, events, threads, endin
     assert events.outcomes() == []
 
 
+async def test_it_leaves_no_trace_in_the_counts_of_its_job(clock, threads):
+    """Its lateness stayed as the greatest one, and its start as the last one, though it never ran."""
+    threads(1)
+    async with Scheduler(clock=clock) as s:
+        job = s.add(said, EVERY, overlap=Overlap.ALLOW)
+        clock.advance(1_007)
+        await clock.travel(0)
+        await settle(clock, job)
+        counts = job.statistics()
+        assert (counts.launch_failures, counts.last_start, counts.lateness_max) == (1, None, 0.0)
+
+
 async def test_a_newer_tick_takes_its_place(clock, events, threads):
     """As that of any run that still waits: the older one is missed for want of room."""
     threads(3)

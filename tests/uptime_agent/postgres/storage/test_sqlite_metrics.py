@@ -139,3 +139,25 @@ def fail_at(connection, count):
         return sqlite3.SQLITE_DENY if is_one and left[0] == 0 else sqlite3.SQLITE_OK
 
     connection.set_authorizer(refuse)
+
+
+def test_the_first_error_is_told_though_the_file_cannot_be_read_after_it(path, monkeypatch):
+    """A second error took its place. Later the store reads again what it had noted, which was rolled back."""
+    store = opened(path)
+
+    def first(*_args):
+        raise sqlite3.OperationalError("the first one")
+
+    def second(*_args):
+        raise sqlite3.OperationalError("another one")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_put_last", first)
+        patch.setattr("uptime_agent.postgres.storage.sqlite.store.types_of", second)
+        with pytest.raises(StoreUnavailable, match="the first one"):
+            store.write([sample(0, ("a", 1))], [])
+        with pytest.raises(StoreUnavailable, match="another one"):
+            store.newest("main", "wal", None)
+    store.write([sample(1, ("a", 1))], [])
+    assert times(store) == [1]
+    store.close()

@@ -44,6 +44,8 @@ class SqliteMetrics:
         self._connection: sqlite3.Connection | None = None
         self._types: dict[str, dict[str, str]] = {}
         self._series: dict[tuple[str, str, str], int] = {}
+        self._is_known = False
+        """Whether `_types` and `_series` are as in the file."""
 
     def __repr__(self) -> str:
         return f"SqliteMetrics({str(self.path)!r})"
@@ -56,7 +58,7 @@ class SqliteMetrics:
             with errors(self.path):
                 self._connection = connect(self.path)
                 migrate(self._connection, self.path)
-                self._load()
+                self._load(self._connection)
         except BaseException:
             self.close()
             raise
@@ -75,12 +77,13 @@ class SqliteMetrics:
                     self._put_outcomes(writer, outcomes)
                     self._put_last(writer, samples, outcomes)
             except BaseException:
-                self._load()  # what was noted of tables and series may have been rolled back
+                self._is_known = False  # what was noted of tables and series may have been rolled back
                 raise
 
     def newest(self, target: str, probe: str, database: str | None) -> str | None:
         """See MetricStore."""
         with errors(self.path):
+            self._writer()
             return self._newest_before(self._series.get((target, probe, database or "")), None)
 
     def last(self, target: str, probe: str) -> float | None:
@@ -130,13 +133,15 @@ class SqliteMetrics:
         if self._connection is None:
             msg = f"{self.path} is not open: call open first"
             raise StoreUnavailable(msg)
+        if not self._is_known:
+            self._load(self._connection)
         return self._connection
 
-    def _load(self) -> None:
-        writer = self._writer()
+    def _load(self, writer: sqlite3.Connection) -> None:
         self._types = types_of(writer)
         rows = writer.execute("SELECT target, probe, database, id FROM series")
         self._series = {(target, probe, database): id for target, probe, database, id in rows}
+        self._is_known = True
 
     def _follow(self, writer: sqlite3.Connection, sample: Sample) -> None:
         there = self._types.setdefault(sample.probe.name, {})
