@@ -292,14 +292,23 @@ class Scheduler(Views):
         return decorated(self.register, name, inline=inline)
 
     async def flush(self) -> None:
-        """Wait until all your earlier changes are durable. Without a store, return at once.
+        """Wait until all your earlier changes are durable. Without a store: until they have been carried out.
 
-        It waits as long as the store does not work. Raises StoreError if the store has refused a change, and
-        LifecycleError.
+        Call it on the event loop of any thread. It waits as long as the store does not work. Raises StoreError if the
+        store has refused a change, and LifecycleError.
         """
-        if self._memory is not None:
+        if self._memory is None:
+            await self.turn()
+        else:
             self._refuse_unless_running("flush")
             await self._memory.flush()
+
+    async def turn(self) -> None:
+        """Wait until all your earlier calls have been carried out, durable or not.
+
+        Call it on the event loop of any thread. It shows that the scheduler's own event loop turns.
+        """
+        await self._core.loop.caught_up()
 
     async def audit(self) -> Audit:
         """Check the next start of each job now, mend what is wrong, and return the findings.

@@ -57,12 +57,16 @@ VERBS = {
     "resume": lambda s: s.resume(),
     "run": lambda s: s.run(),
     "run_once": lambda s: s.run_once(),
+    "runs": lambda s: s.runs(),
     "statistics": lambda s: s.statistics(),
+    "sync": lambda s: s.sync([], owner="red"),
     "task": lambda s: s.task("more")(work),
+    "turn": lambda s: s.turn(),
 }
 OF_JOBS = {
     "disable": lambda job: job.disable(),
     "enable": lambda job: job.enable(),
+    "info": lambda job: job.info(),
     "next_start": lambda job: job.next_start,
     "next_starts": lambda job: job.next_starts(2),
     "pause": lambda job: job.pause(),

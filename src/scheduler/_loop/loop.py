@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from logging import getLogger
-from threading import get_ident
+from threading import Event, get_ident
+from typing import Final
 
-from timerqueue import LifecycleError
+from timerqueue import LifecycleError, LifecycleState, SystemClock
 
 from .._jobs import JobList
 from .._journal import Journal
@@ -21,6 +22,9 @@ from .._starts import CalendarJobs, Pausing, Starts
 from .._values import ClockJumped, Listeners
 
 logger = getLogger(__name__)
+
+LOOK_S: Final = 1.0
+"""Seconds between looks whether a loop that does not answer has stopped."""
 
 
 class Loop:
@@ -69,6 +73,22 @@ class Loop:
         """Call it in the loop's next turn, never after its end. Any thread."""
         with suppress(LifecycleError):
             self.queue.push(AT_ONCE, func, *args)
+
+    async def caught_up(self) -> None:
+        """Return when all earlier calls of any thread have been carried out. Any thread's event loop."""
+        if self._thread is None:  # calls act where they are made
+            return
+        wake = SystemClock().make_wake()  # a wait that the loop's thread may end
+        done = Event()
+
+        def reached() -> None:
+            done.set()
+            wake.set()
+
+        with suppress(LifecycleError):  # the loop has stopped: calls were carried out where they were made
+            self.queue.push(AT_ONCE, reached)
+            while not done.is_set() and self.queue.state is not LifecycleState.STOPPED:
+                await wake.wait(LOOK_S)
 
     def look_at_clock(self, now: float) -> None:
         """Replan after a step or a suspend. `now`: monotonic seconds."""

@@ -21,6 +21,8 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
+from timerqueue import SystemClock
+
 from .._commits import Commits, Writer, in_turn
 from .._control import PartedRegistry
 from .._fleet import Borrowing
@@ -89,6 +91,7 @@ class Memory:
         self._is_called = Lock()
         """Held while `open` or `load` is in the store."""
         self._is_given_up = False
+        self._is_closed = False
 
     async def load(self, first_loaded: anyio.Event, group: TaskGroup) -> None:
         """Make jobs of the store's rows. `first_loaded` is set when the soonest are there.
@@ -168,8 +171,8 @@ class Memory:
         return await in_turn(self._writer, lambda: next(rows, None))
 
     async def flush(self) -> None:
-        """Return when all present changes are durable. Raises StoreError if some are lost."""
-        done = anyio.Event()
+        """Return when all present changes are durable. Any thread's event loop. Raises StoreError if some are lost."""
+        done = SystemClock().make_wake()  # a wait that the scheduler's thread may end
         lost: list[Exception] = []
 
         def flushed(error: Exception | None) -> None:
@@ -181,7 +184,9 @@ class Memory:
         try:
             changed = self._registry.early.renewals.call_after
             self._core.loop.call_soon(changed, partial(self._journal.flush, flushed))
-            await done.wait()
+            if self._is_closed:  # in another thread, after the running scheduler was seen
+                flushed(StoreUnavailable(f"{self.store!r} is closed"))
+            await done.wait(None)
         finally:
             del self._flushes[flushed]
         if lost and isinstance(lost[0], DuplicateJob):
@@ -220,6 +225,7 @@ class Memory:
             )
         if lost is not None and self._journal.unsaved:
             logger.error("what was not saved at the end is lost: %s", lost)
+        self._is_closed = True
         for flushed in list(self._flushes):
             flushed(lost)
 

@@ -56,7 +56,8 @@ class Views(RunsOnce):
     ) -> list[Record]:
         """Return how ticks ended, latest first: of one job, which may be gone, or of all. Empty without a store.
 
-        `outcome` None: the run goes on. `before`: only ticks due before that. Raises StoreError or InvalidJob.
+        `outcome` None: the run goes on. `before`: only ticks due before that. Call it on the event loop of any thread.
+        Raises StoreError or InvalidJob.
         """
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:

@@ -1,0 +1,165 @@
+"""The ASGI app. It finds the route and the caller of a request, and each error ends that request alone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from inspect import isawaitable
+from json import dumps
+from logging import getLogger
+from typing import Any, Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from .._scheduler import Scheduler
+from ._protocol import (
+    MEDIA_TYPE,
+    Access,
+    Answer,
+    AsgiScope,
+    Ask,
+    GrantAccess,
+    Problem,
+    Route,
+    Routes,
+    at_path,
+    body_of,
+    problem_of,
+    query_of,
+    refuse_other_sites,
+    segments_of,
+)
+from ._routes import ROUTES
+
+logger = getLogger(__name__)
+changes = getLogger("scheduler.web.changes")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_SHOWN: Final = 200
+"""Characters of an id in the log."""
+
+_FORBIDDEN: Final = 1008
+"""The code that closes a WebSocket for a reason of policy."""
+
+
+class App:
+    """An ASGI app without lifespan. Its event loop may be the scheduler's, or one in another thread."""
+
+    def __init__(self, s: Scheduler, access: GrantAccess, routes: Routes = ROUTES) -> None:
+        self._s = s
+        self._access = access
+        self._routes = routes
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        match scope["type"]:
+            case "http":
+                await self._answer(Request(scope, receive), receive, send)
+            case "websocket":
+                await send({"type": "websocket.close", "code": _FORBIDDEN})
+            case kind:
+                msg = f"the control API knows no {kind}: mount it, or run the server without it (--lifespan off)"
+                raise RuntimeError(msg)
+
+    async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer_of(request)
+        except ClientDisconnect:
+            return
+        except Exception as exc:  # noqa: BLE001 - whatever a request does ends that request alone
+            answer = _refusal(request, exc)
+        content = b"" if answer.body is None else dumps(answer.body, allow_nan=False).encode()
+        media = None if answer.body is None else "application/json"
+        headers = {**_HEADERS, **answer.headers}
+        response = Response(content, answer.status, headers, media)
+        if request.method == "HEAD":
+            response.body = b""  # the length in the head is that of a GET
+        await response(request.scope, receive, send)
+
+    async def _answer_of(self, request: Request) -> Answer:
+        routes, names = self._routes_of(request.scope)
+        method = "GET" if request.method == "HEAD" else request.method
+        route = next((each for each in routes if each.method == method), None)
+        who = None
+        if route is None or route.scope is not None:
+            who = await self._caller(request.scope)
+        if route is None:
+            raise _no_route(routes, request)
+        if who is None or route.audit is None:
+            return await self._handled(request, route, names, who)
+        with _noted(route.audit, who, names) as note:
+            refuse_other_sites(request)
+            return note(await self._handled(request, route, names, who))
+
+    def _routes_of(self, scope: AsgiScope) -> tuple[Routes, Mapping[str, str]]:
+        try:
+            return at_path(self._routes, segments_of(scope))
+        except Problem:  # a path that cannot be read is told only to callers with access
+            return (), {}
+
+    async def _caller(self, scope: AsgiScope) -> Access:
+        who = self._access(scope)
+        if isawaitable(who):
+            who = await who
+        if who is None:
+            headers = {"WWW-Authenticate": "Bearer"}
+            raise Problem(HTTPStatus.UNAUTHORIZED, "no-access", "this needs a caller with access", headers=headers)
+        if not isinstance(who, Access):
+            msg = f"access must return an Access or None, not {type(who).__qualname__}"
+            raise TypeError(msg)
+        return who
+
+    async def _handled(
+        self, request: Request, route: Route[Any, Any], names: Mapping[str, str], who: Access | None
+    ) -> Answer:
+        if who is not None and route.scope is not None and not who.may(route.scope):
+            detail = f"{who.name} may not {route.method} {route.path}: that needs the scope {route.scope!r}"
+            raise Problem(HTTPStatus.FORBIDDEN, "scope", detail)
+        pairs = request.query_params.multi_items()
+        query = query_of(route.query, pairs)
+        body = await body_of(request, route)
+        return await route.handler(Ask(self._s, who, names, query, body, request.headers, pairs))
+
+
+@contextmanager
+def _noted(act: str, who: Access, names: Mapping[str, str]) -> Iterator[Callable[[Answer], Answer]]:
+    """Log the act with its caller, whether it succeeds or is refused."""
+    outcome = "refused"
+
+    def note(answer: Answer) -> Answer:
+        nonlocal outcome
+        outcome = str(answer.status.value)
+        return answer
+
+    try:
+        yield note
+    except Problem as exc:
+        outcome = f"refused: {exc}"
+        raise
+    finally:
+        shown = ", ".join(f"{name} {value[:_SHOWN]!r}" for name, value in names.items())
+        extra = {"caller": who.name, "act": act, "names": names}
+        changes.info("%s by %r: %s: %s", act, who.name, shown, outcome, extra=extra)
+
+
+def _no_route(routes: Routes, request: Request) -> Problem:
+    if not routes:
+        return Problem(HTTPStatus.NOT_FOUND, "no-such-path", f"there is no {request.scope['path']!r:.200} here")
+    allowed = ", ".join(sorted({each.method for each in routes} | {"HEAD" for each in routes if each.method == "GET"}))
+    detail = f"{request.method:.20} is not allowed here: {allowed} are"
+    return Problem(HTTPStatus.METHOD_NOT_ALLOWED, "method", detail, headers={"Allow": allowed})
+
+
+def _refusal(request: Request, error: Exception) -> Answer:
+    problem = problem_of(error)
+    if problem is None:
+        logger.error("%s %r failed", request.method, request.scope["path"], exc_info=error)
+        detail = "the request met a defect, which the log describes; other requests go on"
+        problem = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "defect", detail)
+    return Answer(problem.status, problem.body, {"Content-Type": MEDIA_TYPE, **problem.headers})

@@ -1,0 +1,55 @@
+"""Handlers of routes: jobs, acts, sets, limits and figures, over public verbs of a scheduler.
+
+Knows no HTTP but statuses, and no table of routes.
+"""
+
+from .acts import Pausing, Starting, pause_job, resume_job, run_job, set_next_start, skip_job
+from .jobs import (
+    Owned,
+    RunsAsked,
+    StartsAsked,
+    delete_job,
+    get_job,
+    list_runs,
+    list_starts,
+    patch_job,
+    put_job,
+    read_definition,
+)
+from .listing import LISTED, Listing, list_jobs
+from .overview import SIZES, get_limits, healthz, patch_limits, read_sizes, readyz, summary
+from .sets import LARGE, SetAsked, put_set, read_set
+
+__all__ = [
+    "LARGE",
+    "LISTED",
+    "SIZES",
+    "Listing",
+    "Owned",
+    "Pausing",
+    "RunsAsked",
+    "SetAsked",
+    "Starting",
+    "StartsAsked",
+    "delete_job",
+    "get_job",
+    "get_limits",
+    "healthz",
+    "list_jobs",
+    "list_runs",
+    "list_starts",
+    "patch_job",
+    "patch_limits",
+    "pause_job",
+    "put_job",
+    "put_set",
+    "read_definition",
+    "read_set",
+    "read_sizes",
+    "readyz",
+    "resume_job",
+    "run_job",
+    "set_next_start",
+    "skip_job",
+    "summary",
+]
