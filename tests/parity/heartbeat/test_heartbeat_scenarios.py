@@ -20,7 +20,6 @@
 
 import anyio
 import anyio.lowlevel
-import attrs
 import pytest
 
 from kit import T0, nothing
@@ -234,7 +233,8 @@ async def test_heartbeat_live_limits_keep_the_last_good_one(clock):
 async def test_heartbeat_status_tells_the_configured_limits_before_anything_runs(clock):
     """Nought used and nought waiting."""
     s = Scheduler(limits={"http": 3}, clock=clock)
-    assert attrs.astuple(s.statistics().limits["http"]) == (3, 0, 0)
+    http = s.statistics().limits["http"]
+    assert (http.size, http.used, http.waiting) == (3, 0, 0)
 
 
 async def test_heartbeat_delays_are_summed_up(clock):

@@ -41,7 +41,7 @@ def test_help_imports_next_to_nothing_of_the_agent():
         "uptime_agent.commands.worker",
     }
     commands |= {"uptime_agent.migration", "uptime_agent.migration.command"}
-    assert ours == {*commands, "uptime_agent.options", "uptime_agent.output"}
+    assert ours == {*commands, "uptime_agent.instants", "uptime_agent.options", "uptime_agent.output"}
 
 
 @pytest.mark.parametrize("output", ["--json", "--plain"])

@@ -75,7 +75,7 @@ async def test_they_stand_in_different_zones(fleet):
         async with fleet.agent("c", zone="c"):
             await until(lambda: len(by_zone(s)) == 2 and len(owners(s)) == 2)
         await until(lambda: by_zone(s) == {"a", "b"} and len(owners(s)) == 2)
-        await all_at_once(fleet, owners(s))
+        await all_at_once(fleet, lambda: owners(s))  # in zone a it may be the other one, once that has read all jobs
     assert none_twice(fleet)
 
 

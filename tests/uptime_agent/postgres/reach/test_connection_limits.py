@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from psycopg.pq import PollingStatus
 
-from kit import PATIENCE, until
+from kit import PATIENCE, until, wait_until
 from postgres_fleets import NAME, fleet_of, most_of_ours, ours_on, probe
 from timerqueue import SystemClock
 from uptime_agent.checks import Resolver
@@ -26,6 +26,12 @@ def target_of(listening, host, name="main", **options):
     """Make a target that leads to the server by that host."""
     server = Server(host=host, port=listening.port, user="postgres", options={"sslmode": "disable"})
     return PostgresTarget(name=name, server=server, **options)
+
+
+@pytest.fixture(autouse=True)
+def alone(listening):
+    """Wait until connections of an earlier test are gone at the server, too: it counts them here."""
+    wait_until(lambda: ours_on(listening) == 0)
 
 
 @asynccontextmanager
