@@ -24,6 +24,7 @@ from ._protocol import (
     Problem,
     Route,
     Routes,
+    Trace,
     at_path,
     body_of,
     problem_of,
@@ -91,11 +92,12 @@ class App:
             who = await self._caller(request.scope)
         if route is None:
             raise _no_route(routes, request)
+        trace = Trace()
         if who is None or route.audit is None:
-            return await self._handled(request, route, names, who)
-        with _noted(route.audit, who, names) as note:
+            return await self._handled(request, route, names, who, trace)
+        with _noted(route.audit, who, names, trace) as note:
             refuse_other_sites(request)
-            return note(await self._handled(request, route, names, who))
+            return note(await self._handled(request, route, names, who, trace))
 
     def _routes_of(self, scope: AsgiScope) -> tuple[Routes, Mapping[str, str]]:
         try:
@@ -116,7 +118,7 @@ class App:
         return who
 
     async def _handled(
-        self, request: Request, route: Route[Any, Any], names: Mapping[str, str], who: Access | None
+        self, request: Request, route: Route[Any, Any], names: Mapping[str, str], who: Access | None, trace: Trace
     ) -> Answer:
         if who is not None and route.scope is not None and not who.may(route.scope):
             detail = f"{who.name} may not {route.method} {route.path}: that needs the scope {route.scope!r}"
@@ -124,13 +126,13 @@ class App:
         pairs = request.query_params.multi_items()
         query = query_of(route.query, pairs)
         body = await body_of(request, route)
-        return await route.handler(Ask(self._s, who, names, query, body, request.headers, pairs))
+        return await route.handler(Ask(self._s, who, names, query, body, request.headers, pairs, trace))
 
 
 @contextmanager
-def _noted(act: str, who: Access, names: Mapping[str, str]) -> Iterator[Callable[[Answer], Answer]]:
-    """Log the act with its caller, whether it succeeds or is refused."""
-    outcome = "refused"
+def _noted(act: str, who: Access, names: Mapping[str, str], trace: Trace) -> Iterator[Callable[[Answer], Answer]]:
+    """Log the act with its caller and its outcome, however the request ends."""
+    outcome = "unknown"
 
     def note(answer: Answer) -> Answer:
         nonlocal outcome
@@ -139,13 +141,28 @@ def _noted(act: str, who: Access, names: Mapping[str, str]) -> Iterator[Callable
 
     try:
         yield note
-    except Problem as exc:
-        outcome = f"refused: {exc}"
+    except BaseException as exc:
+        outcome = _outcome_of(exc, trace)
         raise
     finally:
         shown = ", ".join(f"{name} {value[:_SHOWN]!r}" for name, value in names.items())
         extra = {"caller": who.name, "act": act, "names": names}
-        changes.info("%s by %r: %s: %s", act, who.name, shown, outcome, extra=extra)
+        changes.info("%s by %r: %s: %s", act, who.name, shown, _in_one_line(outcome), extra=extra)
+
+
+def _outcome_of(error: BaseException, trace: Trace) -> str:
+    """Return what has become of the change of a request that has ended with this error."""
+    if not isinstance(error, Exception) or isinstance(error, ClientDisconnect):
+        return f"{trace.step}, cancelled"
+    problem = problem_of(error)
+    if problem is None:
+        return f"{trace.step}, failed"
+    return f"{'refused' if trace.step == 'not made' else trace.step}: {problem}"
+
+
+def _in_one_line(text: str) -> str:
+    """Escape what a client could forge a line of the log with."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _no_route(routes: Routes, request: Request) -> Problem:

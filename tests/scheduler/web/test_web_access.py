@@ -94,6 +94,36 @@ async def test_a_page_of_another_site_changes_nothing(site, s, admin):
     assert (await admin.post("/v1/jobs/a/pause", sec_fetch_site="same-origin")).status == 204
 
 
+@pytest.mark.parametrize(
+    ("origin", "host", "status"),
+    [
+        ("https://evil.example", "jobs.example", 403),
+        ("http://jobs.example:8000", "jobs.example", 403),
+        ("http://jobs.example.evil.example", "jobs.example", 403),
+        ("http://evil.example@jobs.example", "jobs.example", 403),
+        ("null", "jobs.example", 403),
+        ("", "", 403),
+        ("jobs.example", "jobs.example", 403),
+        ("http://jobs.example", "jobs.example", 204),
+        ("http://jobs.example:8000", "Jobs.example:8000", 204),
+        ("https://jobs.example", "jobs.example:443", 204),
+        ("http://[::1]:8000", "[::1]:8000", 204),
+    ],
+)
+async def test_a_browser_that_tells_only_the_origin(origin, host, status, s, admin):
+    """On http, browsers do not say whether the page is of this site: its host must be ours."""
+    s.add("nothing", "@every 1h", id="a")
+    assert (await admin.post("/v1/jobs/a/pause", origin=origin, host=host)).status == status
+
+
+async def test_what_the_browser_says_of_the_site_comes_first(s, admin):
+    """A proxy may give another host."""
+    s.add("nothing", "@every 1h", id="a")
+    public = {"origin": "https://jobs.example", "host": "10.0.0.1"}
+    assert (await admin.post("/v1/jobs/a/pause", sec_fetch_site="same-origin", **public)).status == 204
+    assert (await admin.post("/v1/jobs/a/pause", **public)).status == 403
+
+
 async def test_access_may_be_a_coroutine_function(s):
     """It may ask a database."""
 

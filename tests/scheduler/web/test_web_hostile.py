@@ -124,8 +124,6 @@ async def test_a_body_of_another_kind(kind, s, admin):
         "a/run",
         "/",
         "//",
-        "..",
-        ".",
         "a?b",
         "a#b",
         "a b",
@@ -151,6 +149,16 @@ async def test_an_id_may_hold_anything(id, s, admin, operator):
     assert (await admin.get(f"{target}/runs")).status == 200
     assert [each["id"] for each in (await admin.get("/v1/jobs")).json["jobs"]] == [id]
     assert (await admin.delete(target)).status == 204
+
+
+@pytest.mark.parametrize("id", [".", "..", "x" * 513])
+async def test_an_id_that_no_client_can_ask_for(id, s, admin):
+    """Clients take dots out of a path, and stores hold no longer ids."""
+    answer = await admin.put(f"/v1/jobs/{id.replace('.', '%2E')}", HOURLY)
+    assert (answer.status, answer.json["key"]) == (422, "id")
+    answer = await admin.put("/v1/sets/me", {"jobs": [{**HOURLY, "id": id}]})
+    assert (answer.status, answer.json["key"]) == (422, "jobs[0].id")
+    assert s.jobs() == []
 
 
 @pytest.mark.parametrize("id", ["%00", "a%00b", "%ff", "%ed%a0%80", "%c0%af"])

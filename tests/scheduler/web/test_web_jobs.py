@@ -112,7 +112,7 @@ async def test_a_run_leaves_the_tag(s, admin):
 
 
 async def test_the_api_does_not_edit_what_code_owns(s, admin, operator):
-    """409 names the owner; but it can be run, paused, resumed and skipped."""
+    """409 names the owner; but it can be run, paused, resumed, skipped and given a next start."""
     s.add("nothing", "@every 1h", id="a")
     for answer in (
         await admin.put("/v1/jobs/a", HOURLY),
@@ -123,6 +123,8 @@ async def test_the_api_does_not_edit_what_code_owns(s, admin, operator):
         assert "belongs to 'code', not to 'api'" in answer.json["detail"]
     for act, status in (("pause", 204), ("resume", 204), ("skip", 204), ("run", 202)):
         assert (await operator.post(f"/v1/jobs/a/{act}")).status == status
+    at = {"at": "2100-01-01T00:00:00Z"}
+    assert (await operator.post("/v1/jobs/a/set-next-start", at)).status == 204
 
 
 async def test_each_owner_has_its_own_jobs(s, admin):

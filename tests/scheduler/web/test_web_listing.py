@@ -139,6 +139,7 @@ async def test_the_next_page_keeps_the_question(jobs, reader):
         ("cursor=" + base64.urlsafe_b64encode(b"[" * 600).decode(), "cursor"),
         ("cursor=" + base64.urlsafe_b64encode(b'{"id": 1}').decode(), "cursor"),
         ("q=" + "x" * 1001, "q"),
+        ("cursor=" + "x" * 100_001, "cursor"),
         ("q=%00", "q"),
         ("colour=red", "colour"),
         ("%00=1", "\0"),
@@ -168,3 +169,74 @@ async def test_a_list_of_many_jobs_lets_the_loop_turn(s, reader):
         assert len((await reader.get("/v1/jobs?limit=100")).json["jobs"]) == 100
         is_done = True
     assert turns >= 3
+
+
+@pytest.mark.parametrize("sort", ["id", "-id", "name"])
+@pytest.mark.parametrize("letter", ["x", "任", "\U0001f469", "\ud800"])
+async def test_long_ids_and_names_have_a_next_page(letter, sort, s, reader):
+    """Whatever they are written in."""
+    for number in range(3):
+        s.add("nothing", "@every 1h", id=letter * 511 + str(number), name=letter * 2_000)
+    ids, _ = await listed(reader, f"limit=1&sort={sort}&fields=id")
+    assert sorted(ids) == [letter * 511 + str(number) for number in range(3)]
+
+
+async def test_only_what_is_shown_is_copied(s, admin, reader, monkeypatch):
+    """Arguments may be large, and `read` sees none."""
+    from scheduler._jobs import told  # noqa: PLC0415 - what copies the arguments
+
+    copied = []
+
+    def spec_of(job, tasks):
+        copied.append(job.args)
+        return of(job, tasks)
+
+    of = told.spec_of
+    monkeypatch.setattr(told, "spec_of", spec_of)
+    s.add("nothing", "@every 1h", id="a", args=(1, 2))
+    found = (await reader.get("/v1/jobs")).json["jobs"][0]
+    assert (found["spec"]["task"], "args" in found["spec"], copied) == ("nothing", False, [()])
+    assert (await admin.get("/v1/jobs?fields=id,state")).json["jobs"] == [{"id": "a", "state": "scheduled"}]
+    assert (await reader.get("/v1/jobs?fields=id,error")).json["jobs"] == [{"id": "a"}]
+    assert (await admin.get("/v1/jobs?fields=func,id")).json["jobs"] == [{"func": "nothing", "id": "a"}]
+    assert copied == [(), ()]
+    assert (await admin.get("/v1/jobs")).json["jobs"][0]["spec"]["args"] == [1, 2]
+
+
+async def test_each_key_is_the_same_alone(s, admin):
+    """However it is made."""
+    s.add("nothing", "@every 1h", id="a", args=(1, 2)).pause("x")
+    whole = (await admin.get("/v1/jobs")).json["jobs"][0]
+    for key, value in whole.items():
+        assert (await admin.get(f"/v1/jobs?fields={key}")).json["jobs"] == [{key: value}]
+
+
+async def test_a_page_of_large_jobs_ends_early(s, admin):
+    """The next page goes on behind it."""
+    for number in range(5):
+        s.add("nothing", "@every 1h", id=f"job-{number}", args=("x" * 900_000,))
+    ids, pages = await listed(admin)
+    assert ids == [f"job-{number}" for number in range(5)]
+    assert pages == 2
+    assert await listed(admin, "fields=id") == (ids, 1)
+
+
+async def test_the_loop_turns_between_views_of_jobs(s, admin):
+    """A page of large jobs holds up nobody."""
+    import anyio  # noqa: PLC0415 - of this test only
+
+    for number in range(50):
+        s.add("nothing", "@every 1h", id=f"{number:02}", args=(list(range(1_000)),))
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        await admin.get("/v1/jobs")
+        group.cancel_scope.cancel()
+    assert turns >= 50

@@ -45,6 +45,11 @@ async def test_limits_are_shown_and_resized(s, admin, reader):
         ({"limits": {"http": {"window": "1s"}}}, "limits.http"),
         ({"limits": {"http": {"units": 3, "colour": 1}}}, "limits.http"),
         ({"limits": {"http": {"units": 3, "fleet": True}}}, "limits.http"),
+        ({"limits": {"http": {"units": 3, "fleet": "yes"}}}, "limits.http.fleet"),
+        ({"limits": {"http": {"units": 3, "fleet": None}}}, "limits.http.fleet"),
+        ({"limits": {"": 3}}, "limits"),
+        ({"limits": {"a\nb": 3}}, "limits"),
+        ({"limits": {"x" * 201: 3}}, "limits"),
         ({"limits": [1]}, "limits"),
         ({"limit": 0}, "limit"),
         ({"limit": {"units": 3}}, "limit"),
@@ -68,6 +73,26 @@ async def test_a_store_in_trouble_is_not_ready(s, stranger, monkeypatch, has_sto
         assert answer.status == 503
         assert b"secret" not in answer.body
         assert (await stranger.get("/healthz")).status == 200
+
+
+async def test_a_reader_sees_that_there_is_trouble_and_not_which(s, reader, operator, monkeypatch, has_store):
+    """The text of a driver has paths and names of hosts."""
+    found = (await reader.get("/v1/summary")).json
+    assert (found["store"] is None) != has_store
+    if has_store:
+        assert found["store"]["trouble"] is None
+        monkeypatch.setattr(s._memory._commits, "trouble", "the secret disk is full")
+        answer = await reader.get("/v1/summary")
+        assert b"secret" not in answer.body
+        assert answer.json["store"]["trouble"].startswith("there is trouble")
+        assert (await operator.get("/v1/summary")).json["store"]["trouble"] == "the secret disk is full"
+
+
+async def test_a_large_body_is_read(s, admin):
+    """In a thread, and within the same bounds."""
+    body = b'{"task": "nothing", "schedule": "@every 1h", "args": ["' + b"x" * 300_000 + b'"]}'
+    assert (await admin.put("/v1/jobs/a", body)).status == 201
+    assert (await admin.put("/v1/jobs/a", body[:-1])).status == 400
 
 
 async def test_the_description_is_of_the_routes(reader):

@@ -5,6 +5,7 @@ Knows no job: resources say what happens.
 
 from .access import Access, AsgiScope, GrantAccess, Scope
 from .fields import (
+    CURSOR,
     FLAG,
     INSTANT,
     JSON,
@@ -24,10 +25,11 @@ from .fields import (
 )
 from .problem import CODE, MEDIA_TYPE, Problem, invalid, of_only_job, other_owner, problem_of, unavailable
 from .request import body_of, refuse_other_sites
-from .route import SMALL, Answer, Ask, Method, Route, Routes, at_path, linked, segments_of
+from .route import SMALL, Answer, Ask, Method, Route, Routes, Trace, at_path, linked, segments_of
 
 __all__ = [
     "CODE",
+    "CURSOR",
     "FLAG",
     "INSTANT",
     "JSON",
@@ -47,6 +49,7 @@ __all__ = [
     "Route",
     "Routes",
     "Scope",
+    "Trace",
     "at_path",
     "body_of",
     "body_reader",

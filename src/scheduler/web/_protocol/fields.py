@@ -27,11 +27,12 @@ LONGEST_WORD: Final = 1_000
 
 @frozen
 class Reader:
-    """`read`: takes the field's name and the given value. `is_many`: a query may repeat the field."""
+    """`read`: takes the name and the value. `is_many`: a query may repeat the field. `longest`: characters."""
 
     read: Callable[[str, Any], Any]
     schema: Mapping[str, JSON]
     is_many: bool = False
+    longest: int = LONGEST_WORD
 
 
 @frozen
@@ -70,15 +71,18 @@ def body_reader(kind: type[T]) -> Callable[[JSON], T]:
 
 def query_of(kind: type[T], pairs: Sequence[tuple[str, str]]) -> T:
     """Read a query. Raises Problem, also for a key that comes twice."""
-    many = {each.name for each in _fields_of(kind) if each.metadata["reader"].is_many}
+    readers: dict[str, Reader] = {each.name: each.metadata["reader"] for each in _fields_of(kind)}
     values: dict[str, Any] = {}
     for name, text in pairs:
-        if len(text) > LONGEST_WORD:
-            raise invalid(f"{name} is {len(text)} characters long: at most {LONGEST_WORD} are read", name)
-        if name in many:
+        longest = readers[name].longest if name in readers else LONGEST_WORD
+        if len(text) > longest:
+            raise invalid(
+                f"{name[:100]!r} is {len(text)} characters long: at most {longest} are read", name[:LONGEST_WORD]
+            )
+        if name in readers and readers[name].is_many:
             values.setdefault(name, []).append(text)
         elif name in values:
-            raise invalid(f"{name} comes twice", name)
+            raise invalid(f"{name[:100]!r} comes twice", name[:LONGEST_WORD])
         else:
             values[name] = text
     return read(kind, values)
@@ -192,11 +196,14 @@ def choice(words: Sequence[str]) -> Reader:
 def optional(reader: Reader) -> Reader:
     """Let null stand for nothing."""
     schema = {"anyOf": [dict(reader.schema), {"type": "null"}]}
-    return Reader(lambda name, value: None if value is None else reader.read(name, value), schema)
+    return Reader(
+        lambda name, value: None if value is None else reader.read(name, value), schema, longest=reader.longest
+    )
 
 
 TEXT: Final = Reader(_text, {"type": "string"})
 TEXTS: Final = Reader(_texts, {"type": "array", "items": {"type": "string"}}, is_many=True)
+CURSOR: Final = Reader(_text, {"type": "string"}, longest=100_000)
 NAMES: Final = Reader(_names, {"type": "string"})
 FLAG: Final = Reader(_flag, {"type": "boolean"})
 INSTANT: Final = Reader(_instant, {"type": "string", "format": "date-time"})

@@ -19,7 +19,9 @@ from ...stores import StoreError
 MEDIA_TYPE: Final = "application/problem+json"
 _KIND: Final = "urn:timerqueue:problem:"
 
-_KEYS: Final = frozenset({"at", "limit", "limits", "reason", "until", *(each.name for each in fields(JobSpec))})
+_KEYS: Final = frozenset(
+    {"at", "before", "limit", "limits", "reason", "until", *(each.name for each in fields(JobSpec))}
+)
 _WORD: Final = re.compile(r"[a-z_]+")
 
 CODE: Final = "code"

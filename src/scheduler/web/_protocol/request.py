@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import anyio
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 
 from ..._shape import read_json
@@ -21,14 +22,39 @@ WITHIN_S: Final = 30.0
 FROM_HERE: Final = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site that may change something: a page of ours, or a person."""
 
+_PORTS: Final = {"http": ":80", "https": ":443"}
+
+LARGE: Final = 64 * 1024
+"""Bytes of a body that is read in a thread: the event loop goes on."""
+
 BAD: Final = HTTPStatus.BAD_REQUEST
 
 
 def refuse_other_sites(request: Request) -> None:
     """Raise Problem if a page of another site would make a browser change something here."""
-    site = request.headers.get("sec-fetch-site")
-    if site is not None and site not in FROM_HERE:
-        raise Problem(HTTPStatus.FORBIDDEN, "other-site", f"a page of another site ({site!r:.40}) may change nothing")
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        is_here = site in FROM_HERE
+    else:  # browsers leave it out on http that is not localhost, and some always
+        is_here = origin is None or _host_of(origin) == _without_port(request.headers.get("host", ""), None)
+    if not is_here:
+        other = site if site is not None else origin
+        raise Problem(HTTPStatus.FORBIDDEN, "other-site", f"a page of another site ({other!r:.80}) may change nothing")
+
+
+def _host_of(origin: str) -> str | None:
+    """None: a page without a site, or no origin at all."""
+    scheme, mark, host = origin.lower().partition("://")
+    return _without_port(host, scheme) if mark and host else None
+
+
+def _without_port(host: str, scheme: str | None) -> str:
+    """Leave out the port that a browser leaves out. None: of either scheme."""
+    host = host.strip().lower()
+    for known, port in _PORTS.items():
+        if scheme in {known, None}:
+            host = host.removesuffix(port)
+    return host
 
 
 async def body_of(request: Request, route: Route[Any, Any]) -> Any:
@@ -40,7 +66,8 @@ async def body_of(request: Request, route: Route[Any, Any]) -> Any:
         return None
     if data:
         _check_media(request, route.media)
-    return route.read_body(_json_of(data) if data else {})
+    value = await run_sync(_json_of, data) if len(data) > LARGE else _json_of(data) if data else {}
+    return route.read_body(value)
 
 
 async def _bytes_of(request: Request, most: int) -> bytes:

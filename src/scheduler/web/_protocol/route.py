@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final, Generic, Literal, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from ..._scheduler import Scheduler
 from ..._shape import check_text
@@ -32,6 +32,19 @@ class Answer:
     headers: Mapping[str, str] = field(factory=dict)
 
 
+Step = Literal["not made", "unknown", "made, not durable", "made"]
+
+
+@define
+class Trace:
+    """How far the change of a request has come: the log of changes says so, however the request ends.
+
+    `step`: "unknown" while a thread makes the change.
+    """
+
+    step: Step = "not made"
+
+
 @frozen
 class Ask(Generic[Q, B]):
     """A request whose parts have been read. `who`: None on an open route."""
@@ -44,6 +57,7 @@ class Ask(Generic[Q, B]):
     headers: Mapping[str, str]
     pairs: Sequence[tuple[str, str]] = ()
     """The query as it was given."""
+    trace: Trace = field(factory=Trace)
 
     @property
     def id(self) -> str:

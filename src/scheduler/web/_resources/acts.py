@@ -1,4 +1,4 @@
-"""Acts on a job: run, pause, resume, skip, and a next start by hand. All but the last work on any owner's job."""
+"""Acts on a job of any owner: run, pause, resume, skip, and a next start by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def run_job(ask: Ask[Nothing, Nothing]) -> Answer:
     """Run a job once, now, under its limits. The answer does not wait for the end of the run."""
     refuse_unless_running(ask.s)
     asked = ask.s.get(ask.id).run_now()
-    await durable(ask.s)
+    await durable(ask)
     match asked.answer:
         case RunMissed(reason=reason) if reason is not None:
             detail = f"job {ask.id!r} did not run: {reason.value}"
@@ -72,5 +72,5 @@ async def set_next_start(ask: Ask[Nothing, Starting]) -> Answer:
 
 
 async def _done(ask: Ask[Any, Any]) -> Answer:
-    await durable(ask.s)
+    await durable(ask)
     return Answer(HTTPStatus.NO_CONTENT)

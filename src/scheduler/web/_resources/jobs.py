@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
-from attrs import frozen
+from anyio.to_thread import run_sync
+from attrs import define, frozen
 
 from schedule import shown
 
 from ..._jobs import Handle as Job
 from ..._memory import Record
 from ..._scheduler import Scheduler
-from ..._shape import JobSpec, from_json, to_json
+from ..._shape import JobSpec, from_json, options_text, read_json, to_json
 from ..._sync import Synced
+from ..._values import OPTIONS, JobState
 from .._protocol import (
     INSTANT,
     JSON,
@@ -22,7 +25,6 @@ from .._protocol import (
     Answer,
     Ask,
     Nothing,
-    Problem,
     given,
     invalid,
     linked,
@@ -30,8 +32,8 @@ from .._protocol import (
     problem_of,
     whole,
 )
-from .view import job_view, record_view, tag_of
-from .writes import API, alone, check_conditions, check_owner, durable, refuse_others, refuse_unless_running
+from .view import etag_of, job_view, record_view, tag_of
+from .writes import API, changed, check_conditions, check_id, check_owner, refuse_others, refuse_unless_running
 
 MOST_RUNS: Final = 500
 MOST_STARTS: Final = 100
@@ -62,7 +64,7 @@ class StartsAsked:
 async def get_job(ask: Ask[Nothing, None]) -> Answer:
     """Return a job: its definition, its state and its counts."""
     job = ask.s.get(ask.id)
-    return Answer(HTTPStatus.OK, job_view(job, ask), _tagged(job, ask))
+    return await run_sync(lambda: Answer(HTTPStatus.OK, job_view(job, ask), _tagged(job, ask)))  # both may take long
 
 
 async def put_job(ask: Ask[Owned, JSON]) -> Answer:
@@ -71,8 +73,8 @@ async def put_job(ask: Ask[Owned, JSON]) -> Answer:
     201: created. 200: replaced. 204: the job was so already.
     """
     owner = _owner_of(ask)
-    spec = _spec_of({**ask.body, "id": ask.body.get("id", ask.id), "owner": owner}, ask.id)
-    return await _put(ask, spec, owner)
+    data = {**ask.body, "id": ask.body.get("id", ask.id), "owner": owner}
+    return await _put(ask, lambda _: _spec_of(data, ask.id), owner)
 
 
 async def patch_job(ask: Ask[Owned, JSON]) -> Answer:
@@ -80,10 +82,13 @@ async def patch_job(ask: Ask[Owned, JSON]) -> Answer:
 
     200: changed. 204: the job was so already.
     """
-    present = ask.s.get(ask.id).spec
     owner = _owner_of(ask)
-    spec = _spec_of({**merged(to_json(present), ask.body), "owner": owner}, ask.id)
-    return await _put(ask, spec, owner, read_from=present)
+
+    def patched(present: Job | None) -> JobSpec:
+        job = ask.s.get(ask.id) if present is None else present
+        return _spec_of({"id": ask.id, **merged(_said(job.spec), ask.body), "owner": owner}, ask.id)
+
+    return await _put(ask, patched, owner)
 
 
 async def delete_job(ask: Ask[Owned, None]) -> Answer:
@@ -97,8 +102,7 @@ async def delete_job(ask: Ask[Owned, None]) -> Answer:
         check_conditions(ask, job)
         job.remove()
 
-    await alone(ask.s, remove)
-    await durable(ask.s)
+    await changed(ask, remove)
     return Answer(HTTPStatus.NO_CONTENT)
 
 
@@ -127,27 +131,46 @@ def read_definition(body: JSON) -> JSON:
 # -- writes ------------------------------------------------------------------------------------------------------------
 
 
-async def _put(ask: Ask[Any, Any], spec: JobSpec, owner: str, *, read_from: JobSpec | None = None) -> Answer:
-    """`read_from`: what the spec was made of; the job must not have changed since."""
+@define
+class _Put:
+    """The outcome of a put. `job`: None if its last start came at once, and it is over. `tag`: of its definition."""
+
+    spec: JobSpec
+    synced: Synced
+    job: Job | None
+    tag: str | None = None
+
+    def look(self) -> None:
+        if self.job is not None:
+            self.tag = tag_of(self.job)
+
+
+async def _put(ask: Ask[Any, Any], spec_of: Callable[[Job | None], JobSpec], owner: str) -> Answer:
+    """`spec_of`: is called in a thread, with the present job."""
     refuse_unless_running(ask.s)
 
-    def put() -> Synced:
+    def put() -> _Put:
         present = _present(ask.s, ask.id)
         if present is not None:
             refuse_others(present, owner)
         check_conditions(ask, present)
-        if read_from is not None and (present is None or present.spec != read_from):
-            raise Problem(HTTPStatus.CONFLICT, "changed", f"job {ask.id!r} has changed meanwhile: try again")
-        return _synced(ask.s, spec, owner)
+        spec = spec_of(present)
+        synced = _synced(ask.s, spec, owner)
+        return _Put(spec, synced, _present(ask.s, ask.id), etag_of(spec))
 
-    synced = await alone(ask.s, put)
-    await durable(ask.s, ask.id)
-    job = ask.s.get(ask.id)
-    refuse_others(job, owner)  # another node may have put it at the same moment
-    if synced.unchanged:
-        return Answer(HTTPStatus.NO_CONTENT, None, _tagged(job, ask))
-    status = HTTPStatus.CREATED if synced.added else HTTPStatus.OK
-    return Answer(status, job_view(job, ask), {**_tagged(job, ask), "Location": linked(ask.id)})
+    made = await changed(ask, put, _Put.look, id=ask.id)
+    if (now := _present(ask.s, ask.id)) is not None:
+        refuse_others(now, owner)  # another node may have put it at the same moment
+    tagged = {"ETag": made.tag} if made.tag is not None and ask.may("admin") else {}
+    if made.synced.unchanged:
+        return Answer(HTTPStatus.NO_CONTENT, None, tagged)
+    status = HTTPStatus.CREATED if made.synced.added else HTTPStatus.OK
+    view = _view_of_gone(made.spec) if made.job is None else await run_sync(job_view, made.job, ask)
+    return Answer(status, view, {**tagged, "Location": linked(ask.id)})
+
+
+def _view_of_gone(spec: JobSpec) -> JSON:
+    return {"id": spec.id, "spec": to_json(spec), "state": JobState.GONE.value}
 
 
 def _synced(s: Scheduler, spec: JobSpec, owner: str) -> Synced:
@@ -178,8 +201,15 @@ def _owner_of(ask: Ask[Owned, JSON]) -> str:
 
 def _spec_of(data: JSON, id: str) -> JobSpec:
     if data["id"] != id:
-        raise invalid(f"id must be the id in the path, {id!r}, not {data['id']!r:.200}", "id")
+        raise invalid(f"id must be the id in the path, {id[:200]!r}, not {data['id']!r:.200}", "id")
+    check_id(id)
     return from_json(JobSpec, data)
+
+
+def _said(spec: JobSpec) -> JSON:
+    """Return a spec without defaults: `overlap` decides that of `max_running`."""
+    said = read_json(options_text(spec.policy, spec.inline))
+    return {name: value for name, value in to_json(spec).items() if name not in OPTIONS or name in said}
 
 
 def merged(target: JSON, patch: JSON) -> JSON:

@@ -12,15 +12,19 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
 from attrs import frozen
 
 from ..._jobs import Handle as Job
 from ..._values import JobState
-from .._protocol import JSON, NAMES, TEXT, TEXTS, Answer, Ask, choice, choices, given, invalid, optional, whole
+from .._protocol import CURSOR, JSON, NAMES, TEXT, TEXTS, Answer, Ask, choice, choices, given, invalid, optional, whole
 from .view import JOB_KEYS, job_view
 
 MOST: Final = 500
 """Jobs of a page."""
+
+MOST_BYTES: Final = 2 * 1024 * 1024
+"""Bytes at which a page ends, though more jobs would fit."""
 
 PIECE: Final = 1_000
 """Jobs between two turns of the event loop."""
@@ -54,7 +58,7 @@ class Listing:
     """The query of a list: which jobs, in which order, and which of their keys."""
 
     limit: int = given(whole(MOST), 100, "The most jobs of this page.")
-    cursor: str | None = given(TEXT, None, "Where the page begins: `next` of the page before.")
+    cursor: str | None = given(CURSOR, None, "Where the page begins: `next` of the page before.")
     q: str | None = given(TEXT, None, "Only jobs with this text in their id, name or tags, in any case.")
     tag: tuple[str, ...] = given(TEXTS, (), "Only jobs with this tag. Repeated: with all of them.")
     state: tuple[JobState, ...] = given(choices(JobState), (), "Only jobs in this state. Repeated: in one of them.")
@@ -97,11 +101,25 @@ async def list_jobs(ask: Ask[Listing, None]) -> Answer:
     after = None if query.cursor is None else _read_cursor(query)
     _check_fields(query)
     page = await first_of(ask.s.jobs(), query, after, query.limit + 1)
-    more = page[query.limit :]
-    found = [job_view(job, ask) for _, job in page[: query.limit]]
-    if query.fields is not None:
-        found = [{name: view[name] for name in query.fields if name in view} for view in found]
-    return Answer(HTTPStatus.OK, {"jobs": found, "next": _next_page(ask, page[query.limit - 1][0]) if more else None})
+    found = await _views([job for _, job in page[: query.limit]], ask)
+    following = _next_page(ask, page[len(found) - 1][0]) if len(found) < len(page) else None
+    return Answer(HTTPStatus.OK, {"jobs": found, "next": following})
+
+
+async def _views(jobs: list[Job], ask: Ask[Listing, None]) -> list[dict[str, JSON]]:
+    """Return views of the jobs, or of the first ones if all are too large for a page. The event loop goes on."""
+    found: list[dict[str, JSON]] = []
+    size = 0
+    keys = JOB_KEYS if ask.query.fields is None else ask.query.fields
+    has_arguments = ask.may("operate") and not {"spec", "spec_error"}.isdisjoint(keys)
+    for job in jobs:
+        view = await run_sync(job_view, job, ask, keys) if has_arguments else job_view(job, ask, keys)
+        found.append(view)
+        size += len(json.dumps(found[-1]))
+        if size >= MOST_BYTES:
+            break
+        await checkpoint()
+    return found
 
 
 async def first_of(jobs: list[Job], query: Listing, after: Key | None, count: int) -> list[tuple[Key, Job]]:
@@ -139,7 +157,8 @@ def _check_fields(query: Listing) -> None:
 
 def _next_page(ask: Ask[Listing, None], last: Key) -> str:
     """Return a relative link to the next page."""
-    cursor = urlsafe_b64encode(json.dumps([ask.query.sort, last]).encode()).decode().rstrip("=")
+    place = json.dumps([ask.query.sort, last], ensure_ascii=False, separators=(",", ":"))
+    cursor = urlsafe_b64encode(place.encode("utf-8", "surrogatepass")).decode().rstrip("=")
     pairs = [(name, value) for name, value in ask.pairs if name != "cursor"]
     return "?" + urlencode([*pairs, ("cursor", cursor)])
 

@@ -24,8 +24,13 @@ from ..._values import InvalidJob, JobState
 from .._protocol import CODE, JSON, Answer, Ask, Nothing, invalid, unavailable
 from .writes import durable, refuse_unless_running
 
+LONGEST_NAME: Final = 200
+"""Characters in the name of a limit."""
+
 TURN_WITHIN_S: Final = 5.0
 """Seconds in which a healthy loop makes a turn."""
+
+TROUBLE: Final = 'there is trouble; callers with the scope "operate" see which'
 
 PIECE: Final = 1_000
 """Jobs that are counted between two turns of the event loop."""
@@ -44,8 +49,20 @@ async def summary(ask: Ask[Nothing, None]) -> Answer:
     states, owners = await _counted(ask.s.jobs())
     found = to_json(ask.s.statistics())
     found.pop("limits")
+    if not ask.may("operate"):
+        found = _without_troubles(found)
     by_state = {state.value: states[state] for state in JobState if state is not JobState.GONE}
     return Answer(HTTPStatus.OK, {**found, "states": by_state, "owners": dict(sorted(owners.items()))})
+
+
+def _without_troubles(found: JSON) -> JSON:
+    """Tell whether there is trouble, and not which: it has paths and texts of drivers."""
+    if isinstance(found, dict):
+        return {
+            name: TROUBLE if name == "trouble" and value is not None else _without_troubles(value)
+            for name, value in found.items()
+        }
+    return [*map(_without_troubles, found)] if isinstance(found, list) else found
 
 
 async def _counted(jobs: list[Job]) -> tuple[Counter[JobState], Counter[str]]:
@@ -72,7 +89,7 @@ async def patch_limits(ask: Ask[Nothing, NewSizes]) -> Answer:
     except InvalidJob as exc:
         named = [f"limits.{name}" for name in ask.body.limits if str(exc).startswith(f"limit {name!r} ")]
         raise invalid(str(exc), [*named, "limit"][0]) from None
-    await durable(ask.s)
+    await durable(ask)
     return await get_limits(ask)  # type: ignore[arg-type] # which does not look at the body
 
 
@@ -83,8 +100,16 @@ def read_sizes(body: JSON) -> NewSizes:
     limit, limits = body.get("limit", 0), body.get("limits", {})
     if not isinstance(limits, dict):
         raise invalid(f"limits must be an object from names to sizes, not {shown(limits)}", "limits")
+    for name in limits:
+        _check_name(name)
     sizes = {name: _size_of(f"limits.{name}", size) for name, size in limits.items()}
     return NewSizes(None if "limit" not in body else _size_of("limit", limit, is_plain=True), sizes)
+
+
+def _check_name(name: str) -> None:
+    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
+        detail = f"limits: a limit has a name of 1 to {LONGEST_NAME} printable characters, not {name[:100]!r}"
+        raise invalid(detail, "limits")
 
 
 def _size_of(key: str, size: JSON, *, is_plain: bool = False) -> Any:
@@ -96,9 +121,11 @@ def _size_of(key: str, size: JSON, *, is_plain: bool = False) -> Any:
     if not set(size) <= {"units", "window", "fleet"} or "units" not in size:
         such_as = '{"units": 10, "window": "1s", "fleet": true}'
         raise invalid(f"{key} must be a number or an object such as {such_as}, not {shown(size)}", key)
+    if not isinstance(size.get("fleet", False), bool):
+        raise invalid(f"{key}.fleet must be true or false, not {shown(size['fleet'])}", f"{key}.fleet")
     try:
         found = rate(size["units"], size["window"]) if "window" in size else size["units"]
-        return fleet(found) if size.get("fleet") is True else found
+        return fleet(found) if size.get("fleet") else found
     except InvalidJob as exc:
         raise invalid(f"{key}: {exc}", key) from None
 

@@ -14,7 +14,7 @@ from ..._shape import JobSpec, from_json, to_json
 from ..._sync import Synced
 from ..._values import InvalidJob
 from .._protocol import FLAG, JSON, Answer, Ask, given, invalid
-from .writes import alone, check_owner, durable, refuse_unless_running
+from .writes import changed, check_id, check_owner, refuse_unless_running
 
 LARGE: Final = 8 * 1024 * 1024
 """Bytes of a set."""
@@ -42,10 +42,9 @@ async def put_set(ask: Ask[SetAsked, list[JSON]]) -> Answer:
     """
     owner = check_owner(ask.names["owner"])
     refuse_unless_running(ask.s)
-    synced = await alone(ask.s, lambda: _synced(ask.s, ask.body, owner, dry_run=ask.query.dry_run))
-    if not ask.query.dry_run:
-        await durable(ask.s)
-    return Answer(HTTPStatus.OK, {"dry_run": ask.query.dry_run, **to_json(synced)})
+    dry_run = ask.query.dry_run
+    synced = await changed(ask, lambda: _synced(ask.s, ask.body, owner, dry_run=dry_run), is_asked_only=dry_run)
+    return Answer(HTTPStatus.OK, {"dry_run": dry_run, **to_json(synced)})
 
 
 def _synced(s: Scheduler, jobs: list[JSON], owner: str, *, dry_run: bool) -> Synced:
@@ -58,6 +57,7 @@ def _spec_of(index: int, data: JSON, owner: str) -> JobSpec:
     place = f"jobs[{index}]"
     if not isinstance(data, dict):
         raise invalid(f"{place} must be an object, not {shown(data)}", place)
+    check_id(data.get("id"), f"{place}.id")
     if data.get("owner", owner) != owner:
         raise invalid(f"{place}.owner must be {owner!r}, the owner of the set", f"{place}.owner")
     try:
