@@ -124,7 +124,7 @@ class Scheduler(Views):
             remembering = with_store(options, self._core, self._registry, self._tasks, self._rests)
         self._memory, self._watchdog, self._units = remembering.memory, remembering.watchdog, remembering.units
         self._policies = Policies()
-        self._sync = Sync(self._registry, self._core.loop, self._tasks, has_store=store is not None)
+        self._sync = Sync(self._registry, self._core, self._tasks, has_store=store is not None)
         self._group: TaskGroup | None = None
         self._life = self._kind_of_life(
             core=self._core,
@@ -254,7 +254,8 @@ class Scheduler(Views):
         change nothing, only return what would change. With a store, call it after the scheduler has started.
 
         Raises WrongOwner for the id of another owner's job, and otherwise as `add`, with the index of the wrong spec.
-        Then nothing has changed.
+        Then nothing has changed. Another thread may take an id while more than 50 jobs change: then the jobs before it
+        have changed, and none is removed.
         """
         if owner is None:
             msg = 'owner must be the name of the set, such as "cmdb": the jobs of code are no set'

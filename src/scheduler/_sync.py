@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Event
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from attrs import Factory, define, frozen
 
-from schedule import parse
+from schedule import At, Schedule, parse
 from timerqueue import LifecycleError
 
 from ._control import PartedRegistry, refuse
 from ._jobs import Call, Job, Tasks, is_inline, is_like
-from ._loop import Loop
+from ._loop import Core
 from ._shape import SHARED_POLICIES, JobSpec, path_of, policy_of
 from ._values import DuplicateJob, InvalidJob, Policy, SchedulerError, WrongOwner, shown
 
@@ -41,7 +41,9 @@ class Synced:
 class _Ready:
     """A checked spec. `task`: the name to store; None: there is no store. `present`: the job to change."""
 
+    index: int
     spec: JobSpec
+    schedule: Schedule
     policy: Policy
     task: str | None
     func: Callable[..., Any]
@@ -53,7 +55,7 @@ class _Ready:
 class _Plan:
     added: list[_Ready] = Factory(list)
     changed: list[_Ready] = Factory(list)
-    unchanged: list[str] = Factory(list)
+    unchanged: list[Job] = Factory(list)
     removed: list[Job] = Factory(list)
     ended: list[str] = Factory(list)
 
@@ -61,7 +63,7 @@ class _Plan:
         return Synced(
             added=tuple(each.spec.id for each in self.added),
             changed=tuple(each.spec.id for each in self.changed),
-            unchanged=tuple(self.unchanged),
+            unchanged=tuple(job.id for job in self.unchanged),
             removed=tuple(job.id for job in self.removed),
             ended=tuple(self.ended),
         )
@@ -70,9 +72,10 @@ class _Plan:
 class Sync:
     """Any thread. Everything is checked before anything changes."""
 
-    def __init__(self, registry: PartedRegistry, loop: Loop, tasks: Tasks, *, has_store: bool) -> None:
+    def __init__(self, registry: PartedRegistry, core: Core, tasks: Tasks, *, has_store: bool) -> None:
         self._registry = registry
-        self._loop = loop
+        self._loop = core.loop
+        self._lock = core.jobs.lock
         self._tasks = tasks
         self._has_store = has_store
         self._owned: dict[tuple[Policy, str], Policy] = {}
@@ -83,44 +86,39 @@ class Sync:
             msg = "cannot sync yet: it compares with the jobs in the store, which are read as the scheduler starts"
             raise LifecycleError(msg)
         self._registry.refuse_if_stopped()
-        plan = self._plan(_by_id(specs), owner)
-        if prune:
-            kept = {*plan.unchanged, *plan.ended, *(each.spec.id for each in (*plan.added, *plan.changed))}
-            plan.removed = [job for job in self._registry.owned_by(owner) if job.id not in kept]
-        if not dry_run:
-            self._carry_out(plan)
-        return plan.told()
+        wanted = _by_id(specs)
+        while True:
+            plan = self._plan(wanted, owner)
+            if prune:
+                plan.removed = [job for job in self._registry.owned_by(owner) if job.id not in wanted]
+            if dry_run or self._carry_out(plan, owner):
+                return plan.told()
 
     def _plan(self, specs: dict[str, JobSpec], owner: str) -> _Plan:
         plan = _Plan()
         for index, spec in enumerate(specs.values()):
             try:
-                self._place(plan, spec, owner)
+                self._place(plan, index, spec, owner)
             except (SchedulerError, LookupError, ValueError) as exc:
-                if isinstance(exc, InvalidJob):
-                    exc.path = ".".join(filter(None, (f"jobs[{index}]", exc.path or path_of(str(exc)))))
-                refuse(index, exc)
+                _refuse(index, exc)
         return plan
 
-    def _place(self, plan: _Plan, spec: JobSpec, owner: str) -> None:
+    def _place(self, plan: _Plan, index: int, spec: JobSpec, owner: str) -> None:
         policy = self._policy_of(spec, owner)
         present = self._registry.find(spec.id)
         if present is not None:
-            _refuse_owner(present, owner)
+            _refuse_owner(self._registry, present, owner)
         task, func, call = self._resolved(spec)
         if present is not None and self._is_same(present, spec, policy, func, call):
-            plan.unchanged.append(spec.id)
+            plan.unchanged.append(present)
             return
-        ready = _Ready(spec, policy, task, func, call, present)
+        ready = _Ready(index, spec, parse(spec.schedule), policy, task, func, call, present)
         if self._registry.check_new(
-            spec.id, parse(spec.schedule), policy, task, func, call, spec.args, spec.kwargs, spec.name, spec.tags
+            spec.id, ready.schedule, policy, task, func, call, spec.args, spec.kwargs, spec.name, spec.tags
         ):
             (plan.added if present is None else plan.changed).append(ready)
-        elif present is None:
-            plan.ended.append(spec.id)
         else:
-            msg = f"schedule: {spec.schedule} has no start after now, and the job has others: leave it out to remove it"
-            raise InvalidJob(msg)
+            _note_ended(plan, spec, present)
 
     def _policy_of(self, spec: object, owner: str) -> Policy:
         """Return the policy with the owner, one for all jobs with equal options."""
@@ -150,25 +148,66 @@ class Sync:
         tasks = self._tasks
         return is_like(job, spec, policy, func, inline=is_inline(call, spec.task, tasks), tasks=tasks)
 
-    def _carry_out(self, plan: _Plan) -> None:
-        for job in plan.removed:
-            job.remove()
-        for index, ready in enumerate((*plan.changed, *plan.added), start=1):
-            self._put(ready)
-            if index % SLICE == 0:
-                self._let_the_loop_follow()
+    def _carry_out(self, plan: _Plan, owner: str) -> bool:
+        """Add and change, then remove. False: other threads have changed these jobs since they were planned."""
+        rest = [*plan.changed, *plan.added]
+        with self._lock:
+            if not self._is_as_planned(plan, owner):
+                return False
+            plan.changed, plan.added = [], []
+            self._put_some(plan, rest[:SLICE])
+        for at in range(SLICE, len(rest), SLICE):
+            self._let_the_loop_follow()
+            with self._lock:
+                self._put_some(plan, rest[at : at + SLICE])
+        plan.removed = [job for job in plan.removed if self._remove(job, owner)]
+        return True
 
-    def _put(self, ready: _Ready) -> None:
+    def _is_as_planned(self, plan: _Plan, owner: str) -> bool:
+        """Return whether the same jobs are there, still the owner's, and no start has passed."""
+        registry, todo = self._registry, [*plan.changed, *plan.added]
+        if any(registry.find(each.spec.id) is not each.present for each in todo):
+            return False
+        if any(registry.find(job.id) is not job or registry.updates.is_asked(job) for job in plan.unchanged):
+            return False
+        present = [*plan.unchanged, *(each.present for each in plan.changed if each.present is not None)]
+        if not all(_is_owned(registry, job, owner) for job in present):
+            return False
+        dated = [each for each in todo if isinstance(each.schedule, At)]
+        return all(registry.has_start(each.spec.id, each.schedule, each.policy) for each in dated)
+
+    def _put_some(self, plan: _Plan, some: list[_Ready]) -> None:
+        for ready in some:
+            try:
+                self._put(plan, ready)
+            except (SchedulerError, LookupError, ValueError) as exc:
+                _refuse(ready.index, exc)
+
+    def _put(self, plan: _Plan, ready: _Ready) -> None:
         spec, policy, registry = ready.spec, ready.policy, self._registry
         present = registry.find(spec.id)
         if present is not None:
-            _refuse_owner(present, policy.owner)
+            _refuse_owner(registry, present, policy.owner)
         add = registry.add if policy.agents is None else registry.add_parted
         can_stay = present is None or registry.may_become(present, policy, is_stored=ready.task is not None)
-        add(
-            spec.id, parse(spec.schedule), None, policy, "update" if can_stay else "replace", ready.task, ready.func,
-            ready.call, spec.args, spec.kwargs, spec.name, spec.tags,
-        )  # fmt: skip
+        try:
+            add(
+                spec.id, ready.schedule, None, policy, "update" if can_stay else "replace", ready.task, ready.func,
+                ready.call, spec.args, spec.kwargs, spec.name, spec.tags,
+            )  # fmt: skip
+        except InvalidJob:
+            if registry.has_start(spec.id, ready.schedule, policy):
+                raise
+            _note_ended(plan, spec, present)
+        else:
+            (plan.added if present is None else plan.changed).append(ready)
+
+    def _remove(self, job: Job, owner: str) -> bool:
+        with self._lock:
+            if self._registry.find(job.id) is not job or not _is_owned(self._registry, job, owner):
+                return False
+            job.remove()
+        return True
 
     def _let_the_loop_follow(self) -> None:
         """Wait until the loop has done its part: all at once, it would start other jobs late."""
@@ -193,12 +232,35 @@ def _by_id(specs: Iterable[JobSpec]) -> dict[str, JobSpec]:
     return found
 
 
-def _refuse_owner(job: Job, owner: str | None) -> None:
-    other = job.policy.owner
-    if other == owner and not job.policy.is_part:
+def _note_ended(plan: _Plan, spec: JobSpec, present: Job | None) -> None:
+    if present is not None:
+        msg = f"schedule: {spec.schedule} has no start after now, and the job has others: leave it out to remove it"
+        raise InvalidJob(msg)
+    plan.ended.append(spec.id)
+
+
+def _refuse(index: int, error: Exception) -> NoReturn:
+    if isinstance(error, InvalidJob):
+        error.path = ".".join(filter(None, (f"jobs[{index}]", error.path or path_of(str(error)))))
+    refuse(index, error)
+
+
+def _policy_of(registry: PartedRegistry, job: Job) -> Policy:
+    """Return the policy after changes that other threads have asked for."""
+    return registry.updates.foreseen(job).policy if registry.updates.is_asked(job) else job.policy
+
+
+def _is_owned(registry: PartedRegistry, job: Job, owner: str | None) -> bool:
+    policy = _policy_of(registry, job)
+    return policy.owner == owner and not policy.is_part
+
+
+def _refuse_owner(registry: PartedRegistry, job: Job, owner: str | None) -> None:
+    if _is_owned(registry, job, owner):
         return
+    other, is_part = _policy_of(registry, job).owner, job.policy.is_part
     whose = "code" if other is None else repr(other)
-    what = f"is a part of job {job.policy.place!r}" if job.policy.is_part else f"belongs to {whose}"
+    what = f"is a part of job {job.policy.place!r}" if is_part else f"belongs to {whose}"
     msg = f"job {job.id!r} {what}, not to {owner!r}: change it there, or choose another id"
     error = WrongOwner(msg)
     error.owner = other

@@ -61,7 +61,8 @@ class NewJobReader:
         if not isinstance(job, (tuple, list)) or not _LEAST <= len(job) <= len(NewJob._fields):
             msg = f"it must be a NewJob, or a tuple such as (id, schedule) or (id, schedule, args), not {shown(job)}"
             raise InvalidJob(msg)
-        id, given, args, kwargs, name, tags = NewJob(*job)
+        values: list[Any] = [*job, *_LEFT_OUT[len(job)]]  # a NewJob of it would cost three times as much
+        id, given, args, kwargs, name, tags = values
         if id is not None and (type(id) is not str or not id):
             id_of(id)
         return (
@@ -93,6 +94,10 @@ def twice(id: str, index: int) -> DuplicateJob:
 
 
 _LEAST: Final = 2
+_LEFT_OUT: Final[tuple[tuple[Any, ...], ...]] = tuple(
+    NewJob("", "")[count:] for count in range(len(NewJob._fields) + 1)
+)
+"""The values that a tuple leaves out, by its length."""
 
 
 @define

@@ -112,8 +112,12 @@ class PartedRegistry(Registry):
         name: str | None,
         tags: frozenset[str],
     ) -> bool:
-        for part in numbered(policy):
+        parts = numbered(policy)
+        for part in parts:
             self._refuse_stranger(id, part)
+        for part in parts[-1:]:  # the longest id
+            own = policy_of_part(policy, id, part)
+            super().check_new(id_of_part(id, part), schedule, own, task, func, call, args, kwargs, name, tags)
         return super().check_new(id, schedule, policy, task, func, call, args, kwargs, name, tags)
 
     def find(self, id: str) -> Job | None:

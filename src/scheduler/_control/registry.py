@@ -174,6 +174,9 @@ class Registry(Verbs):
         self._check_args(func, args, kwargs)
         if task is not None:
             stored_job(id, task, schedule, Definition(func, call, args, kwargs, policy, tags, name))
+        return self.has_start(id, schedule, policy)
+
+    def has_start(self, id: str, schedule: Schedule, policy: Policy) -> bool:
         with self._lock:
             try:
                 self._planners.first(schedule, policy.key_of(id), None)

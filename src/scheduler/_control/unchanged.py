@@ -6,14 +6,22 @@ A service may add all its jobs every minute. Unchanged jobs are not made, planne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from marshal import dumps
+from typing import Any, Final
 
 from schedule import Schedule
 
 from .._jobs import Call, Job
 from .._plan import Start
+from .._shape import typed
 from .._values import Policy
 from .conflict import OnConflict
+
+_PLAIN: Final = frozenset({str, int, bool, float})
+"""Types whose equal values are equal as JSON, if they are not 0.0 and -0.0."""
+
+_WITHOUT_REFERENCES: Final = 2
+"""The format of `marshal` in which equal values have equal bytes."""
 
 
 class Unchanged:
@@ -54,20 +62,21 @@ class Unchanged:
             return None
         if self._is_asked(job) or job.is_removed or (job.sparse is not None and job.unfit is not None):
             return None
-        is_same = self._has_schedule(job, schedule) and self._has_policy(job) and self._calls(job, args, kwargs)
-        return job if is_same else None
+        if (job.schedule is not self._like_schedule or schedule is not self._schedule) and not self._has_schedule(
+            job, schedule
+        ):
+            return None
+        if job.policy is not self._like_policy and not self._has_policy(job):
+            return None
+        return job if self._calls(job, args, kwargs) else None
 
     def _has_schedule(self, job: Job, schedule: Schedule) -> bool:
-        if job.schedule is self._like_schedule and schedule is self._schedule:
-            return True
         if job.schedule != schedule:
             return bool(job.schedule == schedule.bind(job.key))
         self._schedule, self._like_schedule = schedule, job.schedule
         return True
 
     def _has_policy(self, job: Job) -> bool:
-        if job.policy is self._like_policy:
-            return True
         if job.policy != self._policy:
             return False
         self._like_policy = job.policy
@@ -78,6 +87,30 @@ class Unchanged:
         try:
             if job.func is not self._func and job.func != self._func:
                 return False
-            return bool(job.args == args and job.kwargs == kwargs)
+            ours = job.args
+            if ours != args or (job.kwargs is not kwargs and job.kwargs != kwargs):
+                return False
+            is_same = True
+            for our, other in zip(ours, args):  # noqa: B905 - equal tuples have equal lengths, and `strict` costs time
+                if our is not other and (type(our) not in _PLAIN or not our or type(our) is not type(other)):
+                    is_same = is_same and _are_alike(our, other)
+            if kwargs:
+                for name, our in job.kwargs.items():
+                    other = kwargs[name]
+                    if our is not other and (type(our) not in _PLAIN or not our or type(our) is not type(other)):
+                        is_same = is_same and _are_alike(our, other)
+            return is_same
         except BaseException:  # noqa: BLE001 - an argument may raise anything when it is compared, such as an array
             return False
+
+
+def _are_alike(our: Any, other: Any) -> bool:
+    """Return whether equal values are equal as JSON, too: True is not 1."""
+    if type(our) is not type(other):
+        return False
+    try:
+        if dumps(our, _WITHOUT_REFERENCES) == dumps(other, _WITHOUT_REFERENCES):  # a twentieth of the time of JSON
+            return True
+    except ValueError:  # an object
+        pass
+    return bool(typed(our) == typed(other))

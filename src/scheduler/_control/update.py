@@ -75,6 +75,8 @@ class Updates:
         self._tasks = tasks
         self._early = early
         self._asked: dict[Job, list[Change]] = {}
+        self.is_asked: Callable[[Job], bool] = self._asked.__contains__
+        """Whether a change waits. Any thread. Adding many jobs asks it for each."""
 
     # -- in the calling thread
     # ---------------------------------------------------------------------------------------------
@@ -109,9 +111,13 @@ class Updates:
         if is_here:  # outside the lock, because listeners are told
             self._early.ask(job, self._apply, job, change, first, new_task)
 
-    def is_asked(self, job: Job) -> bool:
-        """Return whether a change waits. Any thread."""
-        return job in self._asked
+    def foreseen(self, job: Job) -> Definition:
+        """Return the job's definition after all changes that wait. Any thread."""
+        with self._lock:
+            definition = job.definition
+            for each in self._asked.get(job, ()):
+                definition = each(definition)
+            return definition
 
     def ask_to_renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
         """Change the job into `source`, added under its id. `first`: its next start; None: unchanged.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from schedule import ScheduleError, text_of
 
 from .._shape import JobInfo, JobSpec, typed
-from .._values import InvalidJob, Pause, Policy, cut, shown
+from .._values import InvalidJob, Pause, Policy, cut
 from .call import LONGEST_CALL, on_the_loop
 from .definition import Call
 from .job import Job
@@ -25,6 +27,9 @@ def spec_of(job: Job, tasks: Tasks) -> JobSpec:
         )  # fmt: skip
     except ScheduleError as exc:
         msg = f"schedule: {exc}"
+        raise InvalidJob(msg) from None
+    except RuntimeError as exc:  # another thread changes a dict in them, or a list holds itself
+        msg = f"args or kwargs cannot be read: {exc}"
         raise InvalidJob(msg) from None
 
 
@@ -71,5 +76,9 @@ def info_of(job: Job, pauses: tuple[Pause, ...], tasks: Tasks) -> JobInfo:
 
 
 def _name_of(job: Job) -> str:
-    name = getattr(job.func, "__qualname__", None)
-    return cut(name, LONGEST_CALL) if isinstance(name, str) else shown(job.func)
+    """Return the name of the function or of its type. Never its repr, which may show arguments."""
+    func: object = job.func
+    while isinstance(func, partial):
+        func = func.func
+    name = getattr(func, "__qualname__", None)
+    return cut(name if isinstance(name, str) else type(func).__qualname__, LONGEST_CALL)

@@ -11,14 +11,23 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from attrs import NOTHING, fields, frozen, has
+from attrs import NOTHING, evolve, fields, frozen, has
 
 from timerqueue import LimitStatistics
 
-from .._values import Audit, DurationStatistics, JobStatistics, LatenessStatistics, Retry, WatchdogStatistics
+from .._values import (
+    Audit,
+    DurationStatistics,
+    InvalidJob,
+    JobStatistics,
+    LatenessStatistics,
+    Retry,
+    WatchdogStatistics,
+)
+from .info import JobInfo
 from .options_text import plain
 from .spec import JobSpec
-from .spec_json import KEYS, REQUIRED, told, told_values
+from .spec_json import KEYS, REQUIRED, spec_values, told
 
 Schema = dict[str, Any]
 
@@ -87,7 +96,19 @@ def _form_of_class(kind: type) -> Form:
         return event | {name: form.write(getattr(value, name)) for name, form in forms.items()}
 
     said: Schema = {name: {"const": text} for name, text in event.items()}
-    return Form(write, object_schema(said | {name: form.schema for name, form in forms.items()}))
+    writer = _with_spec_error(write) if kind is JobInfo else write
+    return Form(writer, object_schema(said | {name: form.schema for name, form in forms.items()}))
+
+
+def _with_spec_error(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def written(info: JobInfo) -> Any:
+        """Leave out a spec that JSON cannot hold: with text in place of an argument it would be another job's."""
+        try:
+            return write(info)
+        except InvalidJob as exc:
+            return write(evolve(info, spec=None, spec_error=str(exc)))
+
+    return written
 
 
 def schema_to_read() -> Schema:
@@ -100,7 +121,7 @@ def schema_to_read() -> Schema:
 def _form_of_spec() -> Form:
     hints = typing.get_type_hints(JobSpec)
     schemas = {key: _WRITTEN[key] if key in _WRITTEN else form_of(hints[key]).schema for key in KEYS}
-    return Form(told_values, object_schema(schemas))
+    return Form(spec_values, object_schema(schemas))
 
 
 def retry_schema() -> Schema:

@@ -26,9 +26,10 @@ class Informed:
 class JobInfo:
     """A job at one moment: its definition, and how it stands.
 
-    `spec`: None if it cannot be told, and `spec_error` says why. `func`: the function's name in the code. `pauses`: the
-    pauses that hold the job now. `node`: the node that has the job; None: the store is not shared. `is_ours`: whether
-    this scheduler has it. `error`: why the job does not start by itself.
+    `spec`: None if it cannot be told, and `spec_error` says why. In JSON it is null also if JSON cannot hold its
+    arguments. `func`: the function's name in the code. `pauses`: the pauses that hold the job now. `node`: the node
+    that has the job; None: the store is not shared. `is_ours`: whether this scheduler has it. `error`: why the job does
+    not start by itself.
     """
 
     id: str

@@ -180,8 +180,9 @@ def _is_unicode(value: str) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        msg = f"the key {next(key for key in keys if keys.count(key) > 1)[:_SHOWN]!r} comes twice"
+        seen: set[str] = set()
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        msg = f"the key {repeated[:_SHOWN]!r} comes twice"
         raise ValueError(msg)
     return found
 

@@ -334,9 +334,14 @@ def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(args)
 
 
+_ONLY_TEXT: Final = {str}
+
+
 def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if kwargs is None:
         return NO_KWARGS
+    if type(kwargs) is dict and {*map(type, kwargs)} == _ONLY_TEXT:  # nearly always
+        return dict(kwargs)
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
         msg = f"kwargs must be a mapping from names to arguments, not {shown(kwargs)}"
         raise InvalidJob(msg)

@@ -34,7 +34,7 @@ def typed(value: Any) -> Any:
     """Return what compares arguments: JSON tells True from 1, and Python does not."""
     try:
         return json_text(value, "")
-    except InvalidJob:
+    except (InvalidJob, RuntimeError):  # RuntimeError: another thread changes a dict in it
         return value
 
 

@@ -25,29 +25,25 @@ _START: Final = re.compile(r"([a-z_]+)(?:\.[a-z_]+)*(?:\[[^]]*\])*")
 
 def spec_values(spec: JobSpec) -> dict[str, Any]:
     """Return all keys of a spec. Raises InvalidJob for arguments that JSON cannot hold."""
-    check_json(spec.args, "args")
-    check_json(dict(spec.kwargs), "kwargs")
-    return told_values(spec)
-
-
-def told_values(spec: JobSpec) -> dict[str, Any]:
-    """Return all keys of a spec. Arguments that JSON cannot hold become text."""
+    args, kwargs = list(spec.args), dict(spec.kwargs)
+    check_json(args, "args")
+    check_json(kwargs, "kwargs")
     found = {key: plain(getattr(spec, key)) for key in KEYS}
     return found | {
-        "args": list(map(told, spec.args)),
-        "kwargs": {key: told(value) for key, value in spec.kwargs.items()},
+        "args": as_lists(args),
+        "kwargs": as_lists(kwargs),
         "needs": dict(spec.needs),
         "tags": sorted(spec.tags),
     }
 
 
 def told(value: object) -> Any:
-    """Return a user's value: a copy if JSON can hold it, else text."""
+    """Return a user's value: a copy if JSON can hold it, else text. Another thread may change it meanwhile."""
     try:
         check_json(value, "value")
-    except InvalidJob:
+        return as_lists(value)
+    except (InvalidJob, RuntimeError):
         return shown(value)
-    return as_lists(value)
 
 
 def read_spec(data: object) -> JobSpec:

@@ -22,7 +22,8 @@ def to_json(value: object) -> Any:
 
     `value`: a Job, JobSpec, JobInfo, Record, RunInfo, Pause, an event or statistics; or a list or dict of them.
     Instants are ISO 8601 in UTC, durations are seconds, members of an enum words in small letters. Infinity is None.
-    An event says its kind as "event". Results and arguments that JSON cannot hold become text, except in a JobSpec.
+    An event says its kind as "event". Results that JSON cannot hold become text. A job whose arguments JSON cannot hold
+    has the spec None, and a `spec_error`.
 
     Raises InvalidJob for a JobSpec with such arguments, and TypeError for other values.
     """

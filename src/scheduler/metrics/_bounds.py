@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ._snapshot import encodable
+
 LATENESS_BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0,
 )  # fmt: skip
@@ -30,7 +32,9 @@ OTHERS: Final = "(others)"
 def labels_of(wanted: Mapping[str, str], most: int) -> Mapping[str, str]:
     """Return the label of each name, of the `wanted` labels by name.
 
-    The first `most` labels stay apart, in the order in which names appeared: a label never changes.
+    The first `most` labels stay apart, in the order in which names appeared: a label never changes. Names that look the
+    same in UTF-8 share a label.
     """
-    kept = set(list(dict.fromkeys(wanted.values()))[:most])
-    return {name: label if label in kept else OTHERS for name, label in wanted.items()}
+    labels = {name: encodable(label) for name, label in wanted.items()}
+    kept = set(list(dict.fromkeys(labels.values()))[:most])
+    return {name: label if label in kept else OTHERS for name, label in labels.items()}

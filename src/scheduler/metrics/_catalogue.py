@@ -52,7 +52,7 @@ JOB_METRICS: Final[tuple[Metric, ...]] = (
     ),
     counter("job_runs", "Runs of the job that have begun.", _of_job(lambda it: it.statistics.runs), "job_id"),
     counter("job_failures", "Runs of the job that have failed.", _of_job(lambda it: it.statistics.failures), "job_id"),
-    gauge("jobs_left_out", "Jobs that match the pattern beyond the bound.", one(lambda it: it.left_out)),
+    gauge("jobs_left_out", "Jobs that match the pattern and have no series.", one(lambda it: it.left_out)),
 )
 
 PARTS: Final[Mapping[str, tuple[Metric, ...]]] = {

@@ -18,7 +18,7 @@ except ImportError as error:
 from .._scheduler import Scheduler
 from ._catalogue import METRICS
 from ._metric import Distribution, Metric
-from ._snapshot import Snapshot, pattern_of, snapshot
+from ._snapshot import Snapshot, encodable, pattern_of, snapshot
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """The Content-Type of `exposition(s)`."""
@@ -88,7 +88,7 @@ def _empty(metric: Metric) -> Family:
 
 
 def _samples(metric: Metric, values: tuple[str, ...], value: float | Distribution) -> Iterator[Sample]:
-    pairs = zip(metric.labels, map(_encodable, values), strict=True)
+    pairs = zip(metric.labels, map(encodable, values), strict=True)
     labels = {name: text for name, text in pairs if text}  # for Prometheus an empty label is none
     match value:
         case Distribution():
@@ -106,8 +106,3 @@ def _buckets(metric: Metric, labels: dict[str, str], value: Distribution) -> Ite
     yield Sample(bucket, labels | {"le": "+Inf"}, value.total)
     yield Sample(count, labels, value.total)
     yield Sample(total, labels, value.seconds)
-
-
-def _encodable(label: str) -> str:
-    """Return a text that UTF-8 can hold: an id may have half of a surrogate pair."""
-    return label.encode("utf-8", "backslashreplace").decode()

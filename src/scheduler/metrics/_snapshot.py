@@ -31,7 +31,8 @@ class JobFigures:
 class Snapshot:
     """The figures of a scheduler at one moment.
 
-    `jobs`: those asked for, at most MOST_JOBS. `left_out`: how many more matched. None: no job was asked for.
+    `jobs`: those asked for, at most MOST_JOBS. `left_out`: how many more matched, also by an id that UTF-8 cannot hold.
+    None: no job was asked for.
     """
 
     is_running: bool
@@ -52,12 +53,13 @@ def snapshot(s: Scheduler, *, jobs: str | Iterable[str] = ()) -> Snapshot:
     matching = [] if pattern is None else [job for job in every if pattern.match(job.id)]
     if counts.fleet is not None and counts.queue is None:
         matching = [job for job in matching if job.is_ours]
+    told = [job for job in matching if encodable(job.id) == job.id][:MOST_JOBS]  # escaped, two ids might be one
     return Snapshot(
         is_running=s.state is SchedulerState.RUNNING,
         statistics=counts,
         states=Counter([job.state for job in every]),
-        jobs=tuple(map(_figures_of, matching[:MOST_JOBS])),
-        left_out=None if pattern is None else max(len(matching) - MOST_JOBS, 0),
+        jobs=tuple(map(_figures_of, told)),
+        left_out=None if pattern is None else len(matching) - len(told),
     )
 
 
@@ -69,6 +71,11 @@ def pattern_of(globs: str | Iterable[str]) -> re.Pattern[str] | None:
             msg = f'jobs= takes patterns of ids, such as "backup-*", not {each!r}'
             raise TypeError(msg)
     return re.compile("|".join(map(translate, given))) if given else None
+
+
+def encodable(label: str) -> str:
+    """Return a text that UTF-8 can hold: a name may have half of a surrogate pair."""
+    return label if label.isascii() else label.encode("utf-8", "backslashreplace").decode()
 
 
 def _figures_of(job: Job) -> JobFigures:

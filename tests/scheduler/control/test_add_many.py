@@ -3,6 +3,7 @@
 import gc
 import itertools
 from datetime import timedelta
+from decimal import Decimal
 
 import anyio
 import pytest
@@ -419,6 +420,39 @@ async def test_a_job_that_differs_is_changed_among_those_that_do_not(clock, is_s
         found = s.add_many("work", [*given, GOOD], on_conflict="update")
         assert [fields_of(job) for job in found] == [fields_of(job) for job in expected]
         assert s.jobs() == found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(1, True), (True, 1), (1, 1.0), (0, False), (0.0, -0.0), ([1], [True]), ({"a": [0]}, {"a": [0.0]})],
+)
+async def test_equal_arguments_that_json_tells_apart_are_a_change(clock, before, after):
+    """Python calls them equal, and the task sees the difference: as `add` compares them."""
+    async with Scheduler(clock=clock) as s:
+        jobs = s.add_many(nothing, [("a", "@every 1h", (before,)), ("b", "@every 1h", (), {"x": before})])
+        s.add_many(nothing, [("a", "@every 1h", (after,)), ("b", "@every 1h", (), {"x": after})], on_conflict="update")
+        assert [repr(jobs[0].args), repr(jobs[1].kwargs["x"])] == [repr((after,)), repr(after)]
+
+
+async def test_equal_arguments_of_any_kind_are_no_change(clock):
+    """Objects, empty values and dicts in another order."""
+    some = Decimal(7)
+    told, given = (
+        Recorder(),
+        [
+            ("a", "@every 1h", (some, 0, 0.0, "", None, False, [], {"a": 1, "b": [2.5]})),
+            ("b", "@every 1h", (Decimal(8),), {"x": 1, "y": Decimal(9)}),
+        ],
+    )
+    same = [
+        ("a", "@every 1h", (some, 0, 0.0, "", None, False, [], {"b": [2.5], "a": 1})),
+        ("b", "@every 1h", (Decimal(8),), {"y": Decimal(9), "x": 1}),
+    ]
+    async with Scheduler(clock=clock) as s:
+        jobs = s.add_many(lambda *_, **__: None, given)
+        s.listen(told)
+        s.add_many(jobs[0].func, same, on_conflict="update")
+        assert told == []
 
 
 async def test_options_of_the_call_change_each_job(clock):

@@ -6,13 +6,14 @@ import sys
 import threading
 
 import pytest
+from attrs import evolve
 from hypothesis import given, strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import DuplicateTimeseries
 
 from exposed import exposed, series
 from kit import PATIENCE, at, nothing
-from scheduler import Scheduler
+from scheduler import Outcome, Scheduler
 from scheduler.metrics import (
     CONTENT_TYPE,
     METRICS,
@@ -24,7 +25,8 @@ from scheduler.metrics import (
     render,
     snapshot,
 )
-from scheduler.metrics._bounds import OTHERS, labels_of
+from scheduler.metrics._bounds import MOST_KINDS, OTHERS, labels_of
+from scheduler.metrics._of_runs import _kinds
 
 BASE_UNITS = ("_seconds", "_total", "_info")
 MANY = 10_000
@@ -97,13 +99,42 @@ def test_an_id_of_any_text_is_escaped(id, openmetrics):
     assert series("timerqueue_job_runs_total", job_id=id) in found
 
 
-def test_half_a_surrogate_pair_is_no_end_of_all_figures():
-    """UTF-8 has no way to write it."""
+def test_an_id_with_half_a_surrogate_pair_is_left_out():
+    """UTF-8 has no way to write it, and escaped it would be the other id: Prometheus refuses two series of one name."""
     s = Scheduler()
-    s.add(nothing, "@every 1h", id="job", tags=["x"])
-    taken = snapshot(s, jobs="*")
-    object.__setattr__(taken.jobs[0], "id", "\ud800")
-    assert b'job_id="\\\\ud800"' in render(taken)
+    for id in ("\\ud800", "\ud800", "\udfff", "job"):
+        s.add(nothing, "@every 1h", id=id)
+    text = exposition(s, jobs="*").decode()
+    assert text.count("timerqueue_job_runs_total{") == 2
+    assert exposed(text.encode())[series("timerqueue_jobs_left_out")] == 2
+
+
+@given(st.lists(st.text(st.sampled_from("\ud800\\ud80\udfff"), min_size=1), unique=True))
+def test_names_that_look_the_same_have_one_series(names):
+    """A kind and a limit may have half of a surrogate pair in its name, too."""
+    labels = labels_of({name: name for name in names}, MOST_KINDS)
+    for label in labels.values():
+        label.encode()
+    limits = dict.fromkeys(names, 1)
+    taken = evolve(snapshot(Scheduler(limits=limits)), left_out=None)
+    sizes = [line for line in render(taken).decode().splitlines() if line.startswith("timerqueue_limit_units{")]
+    assert len({line.rpartition(" ")[0] for line in sizes}) == len(sizes) == len({*labels.values()})
+
+
+def test_a_kind_keeps_its_label_whatever_runs_or_is_added():
+    """Kinds are in the order of their first job, not of their first run."""
+    limits = {f"limit-{number:02}": 5 for number in range(MOST_KINDS + 20)}
+    s = Scheduler(limits=limits)
+    known = {}
+    for name in reversed(limits):
+        s.add(nothing, "@every 1h", id=name, needs=name)
+        if len(known) % 7 == 0:
+            s._registry.lateness.of(name).end(Outcome.FAILED, 1.0)
+            s._registry.lateness.of(name).crashes += 1
+        found = _kinds(snapshot(s))
+        assert known.items() <= found.items()
+        known = found
+    assert list(known.values()).count(OTHERS) == 20
 
 
 async def test_jobs_have_series_only_if_asked_for(clock):

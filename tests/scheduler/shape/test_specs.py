@@ -74,11 +74,9 @@ def test_each_difference_makes_another_spec(change):
 
 def test_a_function_without_a_name_has_no_task():
     """Such a job can be shown, and only code can add it."""
-    job = Scheduler().add(lambda it: None, "@every 10s", id="web", args=(object(),))
+    job = Scheduler().add(lambda it: None, "@every 10s", id="web", args=("it",))
     assert job.spec.task is None
-    assert to_json(job)["spec"]["args"][0].startswith("<object object")
-    with pytest.raises(InvalidJob, match=r"args\[0\] is a object"):
-        to_json(job.spec)
+    assert to_json(job)["spec"]["args"] == ["it"]
 
 
 GOOD = {"id": "web", "task": "probe", "schedule": "@every 10s"}

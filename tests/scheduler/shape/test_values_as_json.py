@@ -5,6 +5,7 @@ import types
 import typing
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import anyio
 import pytest
@@ -16,6 +17,7 @@ from kit import PATIENCE
 from scheduler import (
     DurationStatistics,
     Event,
+    InvalidJob,
     Job,
     JobInfo,
     JobSpec,
@@ -32,6 +34,9 @@ from scheduler import (
     json_schema_of,
     to_json,
 )
+from scheduler._shape import spec as spec_module, spec_json as spec_json_module
+from scheduler._shape.spec import as_lists
+from scheduler._shape.spec_json import told
 from spec_material import scheduler, specs
 from timerqueue.testing import ManualClock
 
@@ -148,6 +153,36 @@ def test_a_job_is_told_with_its_spec_and_how_it_stands():
     assert from_json(JobSpec, found["spec"] | {"task": "print"}).owner is None
 
 
+class Sender:
+    """Something to call, whose repr shows a secret."""
+
+    def __repr__(self):
+        return "Sender('s3cret')"
+
+    async def __call__(self, *args):
+        """Send nothing."""
+
+    async def send(self, *args):
+        """Send nothing."""
+
+
+@pytest.mark.parametrize(
+    ("func", "name"),
+    [
+        (partial(print, "s3cret"), "print"),
+        (partial(partial(Sender().send, "s3cret")), "Sender.send"),
+        (partial(Sender(), "s3cret"), "Sender"),
+        (Sender(), "Sender"),
+        (Sender().send, "Sender.send"),
+    ],
+)
+def test_a_function_is_told_by_name_and_never_by_its_repr(func, name):
+    """The repr of a partial has its arguments, which may be a password."""
+    found = to_json(Scheduler().add(func, "@every 1h", id="web"))
+    assert found["func"] == name
+    assert "s3cret" not in str(found)
+
+
 async def test_a_paused_job_tells_all_its_pauses():
     """Its own, that of its tag and that of everything."""
     async with Scheduler(clock=ManualClock()) as s:
@@ -172,6 +207,47 @@ def test_a_job_without_text_is_told_without_spec():
     found = to_json(job)
     assert found["spec"] is None
     assert "class of your own" in found["spec_error"]
+
+
+@pytest.mark.parametrize("wrong", [object(), float("nan"), {1: 2}, b"x", "\ud800"])
+def test_a_job_with_arguments_that_json_cannot_hold_is_told_without_spec(wrong):
+    """A spec with text instead would be another job's: put back, it would change the job."""
+    job = Scheduler().add(print, "@every 1h", id="web", args=["ok", wrong])
+    found = to_json(job)
+    assert found["spec"] is None
+    assert found["spec_error"].startswith("args[1]")
+    assert list(faults(found, json_schema_of(Job))) == []
+    with pytest.raises(InvalidJob, match=r"args\[1\]"):
+        to_json(job.spec)
+    assert to_json(Scheduler().add(print, "@every 1h", kwargs={"end": wrong}))["spec"] is None
+
+
+def test_a_dict_that_another_thread_changes_is_no_error(monkeypatch):
+    """A list of jobs must not fail for one of them: its spec or result is text this time."""
+    state = {"a": 1, "b": 2}
+    job = Scheduler().add(print, "@every 1h", id="web", args=[state])
+
+    def changing(value):
+        state[f"{len(state)}"] = 1
+        return as_lists(value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spec_json_module, "as_lists", changing)
+        patch.setattr(spec_module, "as_lists", changing)
+        found = to_json(job)
+        with pytest.raises(InvalidJob, match="args or kwargs cannot be read: dictionary changed size"):
+            _ = job.spec
+        assert told(state).startswith("{'")
+    assert found["spec"] is None
+    assert "dictionary changed size" in found["spec_error"]
+    assert to_json(job)["spec"]["args"] == [state]
+
+
+def test_a_list_that_holds_itself_is_told_without_spec():
+    """It has no end."""
+    endless = []
+    endless.append(endless)
+    assert "cannot be read" in to_json(Scheduler().add(print, "@every 1h", args=[endless]))["spec_error"]
 
 
 def test_counts_by_outcome_have_the_words_of_outcomes():

@@ -3,7 +3,7 @@
 import pytest
 
 from kit import until
-from scheduler import JobSpec, Synced, WrongOwner
+from scheduler import InvalidJob, JobSpec, Synced, WrongOwner
 
 
 def spec(id, **options):
@@ -51,3 +51,12 @@ async def test_a_job_may_become_one_of_several_nodes(fleet):
         await a.flush()
         await until(lambda: ids(a) == ["job"])
         assert a.sync([], owner="cmdb").removed == ("job",)
+
+
+async def test_a_part_that_cannot_be_stored_refuses_the_set_before_anything_changes(fleet):
+    """The id of a part is longer than that of its job."""
+    async with fleet.agent("a") as a:
+        a.sync([spec("old")], owner="cmdb")
+        with pytest.raises(InvalidJob, match=r"jobs\[1\]: .*id must be 1 to 512"):
+            a.sync([spec("new"), spec("x" * 511, agents=2)], owner="cmdb")
+        assert ids(a) == ["old"]
