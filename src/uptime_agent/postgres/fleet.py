@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from logging import getLogger
 from typing import Final
@@ -15,7 +15,7 @@ from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
 from schedule import Every
-from scheduler import MissedReason, RunMissed, Scheduler, current_run
+from scheduler import AlreadyStopped, MissedReason, RunMissed, Scheduler, current_run
 from timerqueue import Clock
 
 from ..checks import Resolver
@@ -146,7 +146,8 @@ class Fleet:
                         group.start_soon(member.look_up, self._around)
             for member in list(self.members.values()):
                 self._share(member)
-        await self._jobs.begin(new)
+        with suppress(AlreadyStopped):  # the agent stops meanwhile
+            await self._jobs.begin(new)
 
     def _leave(self, member: Member) -> None:
         self._left = [each for each in self._left if not each.reach.is_idle]

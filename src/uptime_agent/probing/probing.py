@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from scheduler import Scheduler
+from scheduler import AlreadyStopped, Scheduler
 from timerqueue import Clock, SystemClock
 
 from ..checks import Resolver
@@ -148,7 +148,12 @@ class Probing:
         return (*own, *(each for each in of_tables if each.name not in names))
 
     async def _act(self) -> PlanChanges[str] | None:
-        servers = self._servers
+        """Follow the present servers. Servers that come while the agent stops are left alone."""
+        with suppress(AlreadyStopped):
+            return await self._acted(self._servers)
+        return None
+
+    async def _acted(self, servers: tuple[PostgresTarget, ...]) -> PlanChanges[str] | None:
         if self._fleet is None and not servers:
             return None
         if self._fleet is None:

@@ -25,6 +25,8 @@ BETWEEN_MEMORY = 10
 """Readings from one look at the memory to the next."""
 DEFECTS = ("Traceback", "could not be served", "check itself failed", "defect of ours", " ERROR ", " CRITICAL ")
 """Texts in a line of the log, or in the error of a check, that tell of a defect of ours."""
+LAST_WORDS = 20
+"""Lines of the log of an agent that has ended by itself."""
 
 
 def memory(pid, which):
@@ -147,4 +149,7 @@ class WatchedAgent:
     def defects(self):
         """Return the lines of its log, and the errors of its checks, that tell of defects."""
         lines = self.log.read_text("utf-8", "backslashreplace").splitlines()
-        return (*self.broken, *(line for line in lines if any(each in line for each in DEFECTS)))
+        found = [line for line in lines if any(each in line for each in DEFECTS)]
+        if self.process.poll():
+            found += lines[-LAST_WORDS:]
+        return (*self.broken, *found)

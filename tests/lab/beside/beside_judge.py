@@ -125,7 +125,7 @@ def verdicts(seen):
 
 
 def _no_defect(seen):
-    return Verdict("defects", "; ".join(seen.defects[:5]) or "none", not seen.defects)
+    return Verdict("defects", "; ".join((*seen.defects[:5], *seen.defects[5:][-8:])) or "none", not seen.defects)
 
 
 def _healthy(seen):
