@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kit import settle
+from kit import settle, until
 from scheduler import Scheduler
 from timerqueue import SystemClock
 from uptime_agent.checks import Resolver
@@ -37,4 +37,5 @@ async def test_servers_that_come_while_the_agent_stops_are_left_alone(tmp_path):
     )  # fmt: skip
     async with probing.running():
         assert (await probing.follow(config_of(tmp_path, CHECK + SERVER))).added == ("one",)
+        await until(lambda: any(pair.anchor is not None for pair in probing._fleet._jobs.pairs.values()))
         await settle()
