@@ -89,3 +89,18 @@ def test_a_module_that_moved_says_where_to(name):
     """Who has written a kind of check reads in one line what to change."""
     with pytest.raises(ImportError, match=r"import uptime_agent\.checks in place of"):
         importlib.import_module(name)
+
+
+@pytest.mark.parametrize(
+    ("module", "former", "present"),
+    [
+        ("scheduler.stores", "Rightful", "Assignment"),
+        ("scheduler.stores", "Shares", "OwnedShards"),
+        ("scheduler.testing.queues", "Opened", "OpenQueue"),
+    ],
+)
+def test_a_public_name_that_has_changed_is_there_as_before(module, former, present):
+    """A program that imports it goes on."""
+    found = importlib.import_module(module)
+    assert getattr(found, former) is getattr(found, present)
+    assert {former, present} <= set(found.__all__)

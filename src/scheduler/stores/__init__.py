@@ -72,6 +72,10 @@ from ._url import store_at
 from ._visit import LATE, Audience, Doubt, Doubted, Looked, NoTables, Visit
 from ._voting import Vote, Voting
 
+Rightful = Assignment
+Shares = OwnedShards
+"""The former names, for programs that import them."""
+
 __all__ = [
     "AT_LEAST",
     "DONE",
@@ -128,6 +132,8 @@ __all__ = [
     "Receipt",
     "RequestDone",
     "Retention",
+    "Rightful",
+    "Shares",
     "Sharing",
     "Standby",
     "Standing",

@@ -32,7 +32,7 @@ class QueueVisit:
         self.planned = self.requeued = self.withdrawn = self.failed = 0
 
     def audit(self) -> None:
-        """Audit each part, then what waits. Raises StoreError and QueueUnavailable."""
+        """Audit each part, then the executions that wait. Raises StoreError and QueueUnavailable."""
         self._now_us = self._visit.now_us()
         self._queue.instance()  # raises if the queue does not answer, before anything is written
         for part in range(PARTS):

@@ -28,6 +28,9 @@ from ._rules_of_queues import MakeQueue, QueueConformance, SharedQueueConformanc
 from ._world import OpenQueue, Turned
 from .fake import FakeBeanstalkd
 
+Opened = OpenQueue
+"""The former name, for programs that import it."""
+
 __all__ = [
     "BeanstalkdConformance",
     "BeanstalkdServer",
@@ -35,6 +38,7 @@ __all__ = [
     "FakeBeanstalkd",
     "MakeQueue",
     "OpenQueue",
+    "Opened",
     "QueueConformance",
     "SharedQueueConformance",
     "Turned",
