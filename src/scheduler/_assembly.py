@@ -121,8 +121,8 @@ def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[s
     if of_fleet and (can.sharing is None or can.lending is None):
         name, units = next(iter(of_fleet.items()))
         msg = (
-            f"limit {name!r} is fleet({units}), for all agents that share a store, and this one has none: "
-            f"give store=PostgresStore(..., shared=True), or {units} for this agent alone"
+            f"limit {name!r} is fleet({units}), for all nodes that share a store, and this one has none: "
+            f"give store=PostgresStore(..., shared=True), or {units} for this node alone"
         )
         raise InvalidJob(msg)
     return store

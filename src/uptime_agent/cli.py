@@ -61,10 +61,21 @@ def _tell_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
     help="Show the version and exit.",
 )
 @click.option("-v", "--verbose", count=True, help="Log what the scheduler does. Give it twice to log more.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How the lines of the log are written: as text, or as one JSON object each.",
+)
 @click.pass_context
-def cli(ctx: click.Context, verbose: int) -> None:
+def cli(ctx: click.Context, verbose: int, log_format: str) -> None:
     """Check websites, ports and databases, on time, and show how they stand."""
     ctx.obj = verbose
+    if log_format != "text":
+        from .logs import LogFormat, log_as
+
+        log_as(LogFormat(log_format))
 
 
 def _run_options(command: Command) -> Command:

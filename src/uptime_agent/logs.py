@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
+import enum
 import logging
 import sys
 from copy import copy
-from typing import Final
+from typing import Final, assert_never
+
+from attrs import define
 
 from .text import RedactingFormatter, Redactor
 
 _LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 _RUNS: Final = "scheduler._runs"
 _OUR_LOGGERS: Final = ("uptime_agent", "scheduler", "schedule", "timerqueue")
+
+
+class LogFormat(enum.Enum):
+    """How a line of the log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@define
+class _Chosen:
+    form: LogFormat = LogFormat.TEXT
+
+
+_CHOSEN: Final = _Chosen()
+
+
+def log_as(form: LogFormat) -> None:
+    """Choose the form of all logs of this process."""
+    _CHOSEN.form = form
+
+
+def _formatter(redactor: Redactor) -> logging.Formatter:
+    match _CHOSEN.form:
+        case LogFormat.TEXT:
+            return RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s")
+        case LogFormat.JSON:
+            from scheduler.logs import JsonFormatter  # noqa: PLC0415 - a log of text needs none of it
+
+            return JsonFormatter(clean=redactor.clean)
+        case unknown:
+            assert_never(unknown)
 
 
 def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
@@ -22,7 +57,7 @@ def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None
     handler = StderrHandler(traces=bool(verbosity))
     if told is not None and not verbosity:
         handler.addFilter(lambda record: not _is_about(record, told))
-    handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_formatter(redactor))
     for name in _OUR_LOGGERS:
         logger = logging.getLogger(name)
         logger.setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])

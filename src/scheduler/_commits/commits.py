@@ -310,7 +310,7 @@ class Commits:
         if self._journal.take_apart():
             logger.error("a batch failed and is sent again job by job", exc_info=error)
             return
-        sealed = self._journal.taken()
+        sealed = self._journal.lost()
         logger.critical(
             "what should be stored of %r is lost: the store cannot take it", sealed.job_ids(), exc_info=error
         )

@@ -263,7 +263,7 @@ class PartedRegistry(Registry):
             try:
                 new = self._add_like(job, part, "keep")
             except (SchedulerError, ScheduleError) as exc:  # for example, its schedule may be over
-                logger.info("job %r gets no part on this agent: %s", job.id, exc)
+                logger.info("job %r gets no part on this node: %s", job.id, exc)
                 return
             if job.paused_by is not None:
                 self._core.pausing.pause(new, job.paused_by.reason, job.paused_by.until)

@@ -180,7 +180,7 @@ class Updates:
         definition = change(job.definition)
         if task is not None:
             job.task = task
-        self.fill(job, definition, first)
+        self.fill(job, definition, first, is_change=True)
 
     def _apply_later(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
         """A refusal is logged: the caller is gone."""
@@ -202,8 +202,19 @@ class Updates:
         if not was_same:
             self.fill(job, definition, first)
 
-    def fill(self, job: Job, definition: Definition, first: FirstStart | None, *, stored: bool = False) -> None:
-        """`first`: the next start; None: unchanged. `stored`: the job's row has the change."""
+    def fill(
+        self,
+        job: Job,
+        definition: Definition,
+        first: FirstStart | None,
+        *,
+        stored: bool = False,
+        is_change: bool = False,
+    ) -> None:
+        """`first`: the next start; None: unchanged. `stored`: the job's row has the change.
+
+        `is_change`: the job was there when that was asked for. It does not come back if another removes it meanwhile.
+        """
         core = self._core
         count_what_runs(job)
         with self._lock:
@@ -220,7 +231,7 @@ class Updates:
         core.starts.try_owed(job)
         core.runs.enroll(job)
         if not stored:
-            core.journal.remember(job)
+            core.journal.remember(job, is_change=is_change)
             if first is not None and first.is_dated and first.due_us is not None and job.is_elsewhere:
                 core.journal.ask(job, Act.START_AT, core.timeline.reported(first.due_us, steady=first.planner.steady))
         core.listeners.tell(JobChanged(job.id, job.state, "updated"))

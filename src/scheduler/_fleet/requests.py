@@ -65,7 +65,7 @@ class Requests:
         if on_conflict != "error":
             return None
         error = duplicate(row.id)
-        logger.error("%s: the one of another agent was first, and ours is as that", error)
+        logger.error("%s: the one of another node was first, and ours is as that", error)
         return error
 
     def begun(self) -> list[int]:
@@ -88,12 +88,12 @@ class Requests:
         try:
             self._do(job, request, Act(request.act))
         except Exception:
-            logger.exception("what another agent has asked of job %r cannot be done: %r", job.id, request)
+            logger.exception("what another node has asked of job %r cannot be done: %r", job.id, request)
             self._journal.done(job, request.number)
         return True
 
     def _do(self, job: Job, request: StoredRequest, act: Act) -> None:
-        logger.info("job %r: another agent asks for this: %s", job.id, act.value)
+        logger.info("job %r: another node asks for this: %s", job.id, act.value)
         match act:
             case Act.RUN:
                 self._run(job, request)

@@ -168,7 +168,7 @@ class Job(Alarm, Handle):
         return dir(Handle)
 
     def __repr__(self) -> str:
-        return f"<Job {self.id!r} {self.schedule} {self.state.value}{f', agent {self.agent}' if self.agent else ''}>"
+        return f"<Job {self.id!r} {self.schedule} {self.state.value}{f', node {self.agent}' if self.agent else ''}>"
 
     @property
     def spec(self) -> JobSpec:

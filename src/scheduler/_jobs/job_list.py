@@ -81,11 +81,11 @@ class JobList:
         if is_stored and ours.know_labels and (ours.know_parts or not has_parts):
             return
         if is_stored and ours.know_labels:
-            why = "one agent takes each start of a job that stands in a queue, and where= says among which"
+            why = "one node takes each start of a job that stands in a queue, and where= says among which"
         else:
-            why = "it is for stored jobs of agents that share a store: PostgresStore(dsn, shared=True, labels={...})"
+            why = "it is for stored jobs of nodes that share a store: PostgresStore(dsn, shared=True, labels={...})"
         asked = f"where={where!r}" if agents is None else f"agents={agents!r}"
-        msg = f"{asked} chooses among agents, and there is no choice: {why}"
+        msg = f"{asked} chooses among nodes, and there is no choice: {why}"
         raise InvalidJob(msg)
 
     def lacks(self, job: Job) -> str | None:

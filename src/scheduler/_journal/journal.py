@@ -38,6 +38,8 @@ class Journal:
         self.is_kept = False
         self.has_heirs = has_heirs
         """Whether other nodes continue what this one leaves."""
+        self._unstored: set[str] = set()
+        """Jobs whose row no store could take, so that they may have none."""
         self.awaited: dict[int, AskedRun] = {}
         self._timeline = timeline
         self._monotonic = monotonic
@@ -68,7 +70,8 @@ class Journal:
         kept = Pending()
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         for batch in batches:
-            kept.jobs.update(batch.jobs)
+            for id, row in batch.jobs.items():
+                kept.put(id, row, is_change=id in batch.changed)
             kept.paused.update(batch.paused)
             kept.pauses.update(batch.pauses)
             kept.added.update(batch.added)
@@ -126,15 +129,18 @@ class Journal:
         elif is_by_hand:
             self.ask(job, Act.START_AT, next_us)
 
-    def remember(self, job: Job, row: StoredJob | None = None) -> None:
+    def remember(self, job: Job, row: StoredJob | None = None, *, is_change: bool = False) -> None:
+        """Note the job's row. `is_change`: if another has removed the job meanwhile, it stays removed."""
         if job.task is None or job.is_removed:
             return
         if job.unfit is not None and not job.unfit.is_readable:  # its row stays as it is until it is mended
             row = job.unfit.row
         row = row_of(job) if row is None else row
         job.schedule_text = row.schedule
-        self.unfollowed.pop(row.id, None)
-        self.pending.put(row.id, row)
+        if not is_change or self.unfollowed.get(row.id) is not None:
+            self.unfollowed.pop(row.id, None)
+        self.pending.put(row.id, row, is_change=is_change and row.id not in self._unstored)
+        self._unstored.discard(row.id)
         self.note_row(row.id)
         self._tell_if_elsewhere(job)
         self.touch(job)
@@ -172,8 +178,10 @@ class Journal:
         job.floor = None
         self._on_change()
 
-    def holds(self, id: str) -> bool:
-        return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.unsettled)
+    def is_newer(self, id: str, row: StoredJob | None) -> bool:
+        """Return whether notes here win over a row that was read. A change does not win over a removal."""
+        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
+        return any(id in batch.jobs and not (row is None and id in batch.changed) for batch in batches)
 
     def is_durable(self, job: Job) -> bool:
         pending = self.pending
@@ -337,8 +345,14 @@ class Journal:
         self.sealed.append(sealed)
 
     def taken(self) -> Sealed:
-        """Take out the first batch: durable, or lost."""
+        """Take out the first batch, which is durable."""
         return self.sealed.pop(0)
+
+    def lost(self) -> Sealed:
+        """Take out the first batch, which no store can take."""
+        sealed = self.taken()
+        self._unstored.update(id for id, row in sealed.batch.jobs.items() if row is not None)
+        return sealed
 
     def take_apart(self, most: int | None = None) -> bool:
         """Divide the first batch by the ticks of `most` jobs, or by job. False: impossible."""

@@ -54,6 +54,8 @@ class Pending:
     flushed: list[Flushed] = Factory(list)
     added: dict[str, str] = Factory(dict)
     """If such a job has a row, the value decides (OnConflict)."""
+    changed: set[str] = Factory(set)
+    """Jobs that have a row, unless another has removed it: then it stays away."""
     fresh: set[str] = Factory(set)
     """Ids known only here: a job removed before it is sent leaves nothing behind."""
     begun: dict[str, StoredState] = Factory(dict)
@@ -75,8 +77,12 @@ class Pending:
         self.ended += [tick._replace(fence=next_fence()) for tick in self.missed]
         self.missed = []
 
-    def put(self, id: str, row: StoredJob | None) -> None:
-        """Put the whole row. None: remove it."""
+    def put(self, id: str, row: StoredJob | None, *, is_change: bool = False) -> None:
+        """Put the whole row. None: remove it. `is_change`: put it in the place of another row alone."""
+        if not is_change:
+            self.changed.discard(id)
+        elif id not in self.jobs:
+            self.changed.add(id)
         self.jobs[id] = row
         self._tie(id)
         if row is None:
@@ -120,6 +126,7 @@ class Pending:
 
     def _forget(self, id: str) -> None:
         self.fresh.discard(id)
+        self.changed.discard(id)
         self.jobs.pop(id, None)
         self.paused.pop(id, None)
         self.together.pop(id, None)
@@ -161,6 +168,8 @@ class Pending:
         if self.fresh:
             self.fresh.difference_update(jobs)
         rest = Pending(jobs=self.jobs, dirty=self.dirty, fresh=self.fresh)
+        if self.changed:
+            batch.changed, rest.changed = self.changed & jobs.keys(), self.changed & rest.jobs.keys()
         batch.is_news = self.is_news
         if self.added or self.requests:
             self._share_out(batch, rest)

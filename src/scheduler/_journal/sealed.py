@@ -102,6 +102,8 @@ class Sealed:
         for job_id, part in by_id.items():
             for name in _DICTS:
                 _copy(getattr(batch, name), getattr(part.batch, name), job_id)
+        for job_id in batch.changed:
+            by_id[job_id].batch.changed.add(job_id)
         for name in _LISTS:
             for each in getattr(batch, name):
                 getattr(by_id[each.job_id].batch, name).append(each)

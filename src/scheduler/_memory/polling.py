@@ -211,7 +211,7 @@ class Polling:
         unfollowed = self._journal.unfollowed
         is_going_on = bool(unfollowed)
         for id, row in changes.jobs.items():
-            if not self._journal.holds(id):
+            if not self._journal.is_newer(id, row):
                 unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._row_reader.job(row))
         if not is_going_on:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)

@@ -101,8 +101,8 @@ def lacks(where: str, agents: Iterable[Candidate]) -> bool:
 def lack_text(where: str) -> str:
     match read_part(where):
         case None:
-            return f"no agent has {where}"
+            return f"no node has {where}"
         case OfAgent(labels, agent):
-            return f"agent {agent!r} is not there" if labels is None else f"no agent {agent!r} has {labels}"
+            return f"node {agent!r} is not there" if labels is None else f"no node {agent!r} has {labels}"
         case OneOf(labels, _, count, _):
-            return f"fewer than {count} agents {'are there' if labels is None else f'have {labels}'}"
+            return f"fewer than {count} nodes {'are there' if labels is None else f'have {labels}'}"

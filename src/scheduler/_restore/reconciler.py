@@ -151,7 +151,7 @@ class Reconciler:
             self.adopt(row, state)
             self._core.listeners.tell(JobAdded(id))
         elif self._has_moved(job, row):
-            logger.info("job %r is for other agents now, as the store says", id)
+            logger.info("job %r is for other nodes now, as the store says", id)
             self._without_task.pop(job, None)
             self._registry.drop(job)
             self.adopt(row, state)

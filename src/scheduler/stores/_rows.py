@@ -250,6 +250,8 @@ class Batch:
     `finished`: jobs whose schedule has ended, with its text. `released`: jobs that other nodes may take now, with our
     execution, if taken. `placed`, `lost`: executions that their server has, or has no longer.
 
+    `changed`: which of `jobs` to write only if they have a row: another may have removed them.
+
     For shared stores: `added`: which of `jobs` to put only if new, and what to do otherwise. `begun`: their first
     states, not written, like their `requests`, if the row is not put. `done`: requests carried out. `is_news`: tell the
     other nodes.
@@ -268,6 +270,7 @@ class Batch:
     released: dict[str, int | None] = Factory(dict)
     planned: dict[str, Planned] = Factory(dict)
     added: dict[str, str] = Factory(dict)
+    changed: set[str] = Factory(set)
     begun: dict[str, StoredState] = Factory(dict)
     requests: list[StoredRequest] = Factory(list)
     done: list[RequestDone] = Factory(list)

@@ -111,7 +111,8 @@ class Store(Protocol):
     def commit(self, batch: Batch) -> Receipt:
         """Make the whole batch durable in one transaction, in this order.
 
-        1. `jobs`: put the whole row, or remove it with its state. Its ticks stay.
+        1. `jobs`: put the whole row, or remove it with its state. Its ticks stay. A row in `changed` is put only in the
+           place of another.
         2. `paused`: write these two columns of existing rows only.
         3. `finished`: remove the row with its state, if its schedule still has that text.
         4. `states`: put the whole state of existing jobs.

@@ -26,7 +26,7 @@ class NoTables(StoreUnusable):
     def __init__(self, schema: str, elsewhere: Iterable[str]) -> None:
         self.elsewhere = tuple(elsewhere)
         there = ", ".join(map(repr, self.elsewhere[:3])) + (" and others" if self.elsewhere[3:] else "")
-        advice = f"there are some in {there}" if there else "let an agent open the store first"
+        advice = f"there are some in {there}" if there else "let a node open the store first"
         super().__init__(f"schema {schema!r} holds no tables of timerqueue: {advice}")
 
 

@@ -128,7 +128,7 @@ class MemoryStore(Resident):
     def commit(self, batch: Batch) -> Receipt:
         """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver after another store's `open`."""
         with self.ours() as data:
-            _put_jobs(data, batch.jobs)
+            _put_jobs(data, {id: job for id, job in batch.jobs.items() if id not in batch.changed or id in data.jobs})
             for job_id, pause in batch.paused.items():
                 if job_id in data.jobs:
                     data.jobs[job_id] = data.jobs[job_id]._replace(**pause._asdict())

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from uuid import UUID
 
 from timerqueue import Resident
@@ -17,7 +17,6 @@ from ._postgres.changes import ChangeLog, Listener
 from ._postgres.commits import CommitSession, PruneCandidates, send, write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
-    READ_COMMITTED,
     Asked,
     Cursor,
     StoreConnection,
@@ -240,11 +239,9 @@ class PostgresStore(Resident):
         if batch.added:  # what stands in their places decides what is written
             with self.writing() as connection:
                 return write(connection, *statements, batch, opened.epoch)
-        with translated(self._where):
-            self._connected()
-            with self._commits.in_one_way(opened) as connection:
-                sent = send(connection, *statements, batch, opened.epoch)
-            return sent.receipt(batch)
+        with self.in_one_way() as connection:
+            sent = send(connection, *statements, batch, opened.epoch)
+        return sent.receipt(batch)
 
     def locked(self, batches: Sequence[Batch]) -> set[str]:
         """Return the jobs of these batches that another session has locked."""
@@ -296,7 +293,7 @@ class PostgresStore(Resident):
 
     def prune(self, retention: Retention, now_us: int) -> int:
         """Delete some thousands of records, of 1,000 jobs."""
-        return self._pruning.prune(self._ask, retention, now_us, self.log.seen)
+        return self._pruning.prune(self.ask_once, retention, now_us, self.log.seen)
 
     def close(self) -> None:
         """Release everything within some seconds, and break off another thread's reading."""
@@ -322,22 +319,32 @@ class PostgresStore(Resident):
         return str(self._is_open.epoch)
 
     @contextmanager
-    def transaction(
-        self, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None
-    ) -> Iterator[StoreConnection]:
-        """Open a transaction under our fence. `first` finds no row only after a takeover."""
+    def transaction(self) -> Iterator[StoreConnection]:
+        """Open a transaction under our fence."""
         opened = self._is_open
         with translated(self._where):
             connection = self._connected()
-            asked = () if first is None else (first,)
-            with connection.transaction_as(
-                str(opened.epoch), isolation, first=asked, writes=first is not None
-            ) as found:
-                if found and not found[0].rowcount:
-                    self._judge(connection, connection.execute(*self._who(opened)), opened)
+            with connection.transaction_as(str(opened.epoch)):
                 yield connection
 
-    def _ask(self, *asked: Asked) -> list[Cursor]:
+    @contextmanager
+    def _under_our_row(self, hold: sql.Composed, *asked: Asked) -> Iterator[tuple[StoreConnection, list[Cursor]]]:
+        """Open a transaction, and yield the answers to `asked`. Raises StoreTakenOver after a takeover.
+
+        The lock keeps other nodes from taking over, and two commits apart: the server may still be busy with a lost
+        commit. So no write is sent before we have the lock.
+        """
+        opened = self._is_open
+        first = (hold, [opened.epoch, opened.incarnation, opened.instance])
+        with translated(self._where):
+            connection = self._connected()
+            with connection.transaction_as(str(opened.epoch), first=(first, *asked), writes=True) as (held, *answers):
+                if not held.rowcount:
+                    self._judge(connection, connection.execute(*self._who(opened)), opened)
+                yield connection, answers
+
+    def ask_once(self, *asked: Asked) -> list[Cursor]:
+        """Ask in one transaction and one way."""
         with translated(self._where):
             return self._connected().ask_as(self._agent, asked)
 
@@ -347,12 +354,26 @@ class PostgresStore(Resident):
             self._presence.show(connection, self.epoch)
         return connection
 
-    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[StoreConnection]:
+    @contextmanager
+    def writing(self) -> Iterator[StoreConnection]:
         """Open a writing transaction. Raises StoreTakenOver after a takeover."""
-        opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
-        # The lock keeps other nodes from taking over, and two commits apart: the server may still be busy with a lost
-        # commit. So no write is sent before we have the lock.
-        return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
+        with self._under_our_row(self._statements.hold_by_keys) as (connection, _):
+            yield connection
+
+    @contextmanager
+    def writing_if(self, asked: Asked) -> Iterator[StoreConnection | None]:
+        """Like `writing`, but not only by keys. None: the answer to `asked` is no."""
+        with self._under_our_row(self._statements.hold, asked) as (connection, (answer,)):
+            yield connection if one_row(answer)[0] else None
+
+    @contextmanager
+    def in_one_way(self) -> Iterator[StoreConnection]:
+        """Like `writing`, but no answer is here before its end."""
+        opened = self._is_open
+        with translated(self._where):
+            self._connected()
+            with self._commits.in_one_way(opened) as connection:
+                yield connection
 
     def connect(self, *, only_reads: bool = False, number: int = 0) -> StoreConnection:
         """Connect to the opened store only. `only_reads`: even after a takeover. `number`: of a commit connection."""

@@ -254,7 +254,9 @@ def _tick(row: tuple[Any, ...]) -> StoredTick:
 
 
 def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:
-    _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
+    put = {id: job for id, job in batch.jobs.items() if id not in batch.changed}
+    _put_or_remove(writer, put, rows.PUT_JOB, rows.REMOVE_JOB, clean)
+    rows.put(writer, rows.CHANGE_JOB, clean([job for id, job in batch.jobs.items() if id in batch.changed and job]))
     rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
     rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
     _put_or_remove(writer, batch.pauses, rows.PUT_PAUSE, rows.REMOVE_PAUSE, clean)

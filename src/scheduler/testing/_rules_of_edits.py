@@ -126,6 +126,19 @@ class RulesOfEditsOfAScheduler(EditFixtures):
             edit({"a": None}, {})
             await life.wait_until(lambda: life.jobs() == [])
 
+    async def test_a_change_of_a_job_brings_no_removed_row_back(self, make_store: MakeStore, edit: Edit) -> None:
+        """Its job is told afterwards that it is gone, though notes of ours were on their way."""
+        async with Life(make_store()) as life:
+            handle = life.add("greet", "@every 100d", id="a")
+            await life.flush()
+            edit({"a": None}, {})
+            handle.update(schedule="@every 200d")
+            handle.update(name="new")
+            await life.flush()
+            await life.wait_until(lambda: life.jobs() == [])
+        async with Life(make_store()) as life:
+            assert life.jobs() == []
+
     async def test_a_pause_holds_jobs_until_it_is_removed(self, make_store: MakeStore, edit: Edit) -> None:
         async with Life(make_store()) as life:
             handle = life.add("greet", "@every 100d", id="a")

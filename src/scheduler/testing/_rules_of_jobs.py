@@ -119,6 +119,17 @@ class RulesOfJobs(StoreFixtures):
         store.commit(Batch(jobs={"a": None, "b": job("b")}, paused=dict.fromkeys(["a", "b", "c"], pause)))
         assert jobs_of(store) == {"b": (job("b", paused="a reason"), None)}
 
+    def test_a_change_of_a_job_that_is_gone_brings_it_not_back(self, store: Store) -> None:
+        """Another has removed it. A job that is there is replaced as a whole; one that is put in full is put."""
+        store.commit(Batch(jobs={"a": job("a"), FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
+        store.commit(Batch(jobs={"a": None}))
+        rows = {id: job(id, schedule="@every 5m") for id in ("a", "b", FULL_JOB.id)}
+        batch = Batch(jobs=rows, changed={"a", FULL_JOB.id}, states={"a": StoredState("a", runs=1)})
+        for _ in range(2):
+            assert store.commit(batch) == Receipt()
+        assert jobs_of(store) == {"b": (rows["b"], None), FULL_JOB.id: (rows[FULL_JOB.id], FULL_STATE)}
+        assert not store.changes()
+
     def test_a_job_that_is_finished_goes_with_its_state_if_it_has_still_that_schedule(self, store: Store) -> None:
         states = {job_id: StoredState(job_id, runs=1) for job_id in ("a", "b")}
         store.commit(Batch(jobs={"a": job("a"), "b": job("b", schedule="@every 5m")}, states=states))

@@ -107,6 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
         )
         batch.marks = self._marks(data, batch.ended)
         batch.paused = data.draw(st.dictionaries(st.sampled_from(IDS), job_pauses, max_size=3))
+        batch.changed = data.draw(st.sets(st.sampled_from(sorted(batch.jobs)))) if batch.jobs else set()
         batch.finished = data.draw(st.dictionaries(st.sampled_from(IDS), texts, max_size=2))
         for job_id, (row, _) in jobs_of(self.reference).items():
             if data.draw(st.booleans()):

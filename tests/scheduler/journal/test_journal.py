@@ -5,7 +5,7 @@ import pytest
 from kit import nothing
 from schedule import Every
 from scheduler import MissedReason, Pause, Scheduler
-from scheduler._journal import Journal, Sealed, missed_tick
+from scheduler._journal import Journal, Sealed, missed_tick, row_of
 from scheduler._plan import Timeline
 from scheduler.stores import Act, Batch, JobPause, Placed, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
@@ -57,6 +57,11 @@ def test_who_sends_is_told_of_each_note(clock, journal, changes):
     assert changes == [1, 1, 2, 3]
 
 
+def is_newer(journal, id):
+    """Whether a note of the job wins over its removal by another."""
+    return journal.is_newer(id, None)
+
+
 def test_a_state_is_written_down_when_its_batch_is_sealed(clock, journal):
     """Not when it is noted: one row for however many changes, as the job stands by then."""
     job = job_of(clock)
@@ -74,11 +79,69 @@ def test_what_is_noted_after_sealing_stands_in_the_next_batch(clock, journal):
     journal.remember(one)
     journal.seal()
     journal.remember(other)
-    assert (journal.holds("a"), journal.holds("b"), journal.unsaved) == (True, True, 4)
+    assert (is_newer(journal, "a"), is_newer(journal, "b"), journal.unsaved) == (True, True, 4)
     assert [*journal.taken().batch.jobs] == ["a"]
     journal.seal()
     assert [*journal.taken().batch.jobs] == ["b"]
-    assert (journal.holds("a"), journal.holds("b"), journal.unsaved) == (False, False, 0)
+    assert (is_newer(journal, "a"), is_newer(journal, "b"), journal.unsaved) == (False, False, 0)
+
+
+def test_a_change_gives_way_to_a_removal_and_a_row_that_is_put_does_not(clock, journal):
+    """A change wins over another row only. In one batch with the whole row, it is part of that."""
+    one, other = job_of(clock), job_of(clock, "b")
+    journal.remember(one, is_change=True)
+    journal.remember(other)
+    journal.remember(other, is_change=True)
+    for _ in range(2):
+        assert (is_newer(journal, "a"), is_newer(journal, "b")) == (False, True)
+        assert journal.is_newer("a", row_of(one))
+        journal.seal()
+    assert [sealed.batch.changed for sealed in journal.sealed] == [{"a"}, set()]
+
+
+def test_a_row_that_is_put_after_a_change_is_put(clock, journal):
+    """It was asked for with on_conflict="update", or in the place of a removed job."""
+    one = job_of(clock)
+    journal.remember(one, is_change=True)
+    journal.remember(one)
+    journal.seal()
+    assert (journal.sealed[0].batch.changed, is_newer(journal, "a")) == (set(), True)
+
+
+def test_a_removal_that_waits_is_not_forgotten_for_a_change(clock, journal):
+    """Another row is: the change comes later."""
+    one, other = job_of(clock), job_of(clock, "b")
+    journal.unfollowed |= {"a": None, "b": row_of(other)}
+    journal.remember(one, is_change=True)
+    journal.remember(other, is_change=True)
+    assert journal.unfollowed == {"a": None}
+    journal.remember(one)
+    assert journal.unfollowed == {}
+
+
+def test_a_change_of_a_row_that_no_store_could_take_puts_it_whole(clock, journal):
+    """There may be none. From then on it is there."""
+    one = job_of(clock)
+    journal.remember(one)
+    journal.seal()
+    journal.lost()
+    for changed in (set(), {"a"}):
+        journal.remember(one, is_change=True)
+        journal.seal()
+        assert journal.taken().batch.changed == changed
+
+
+def test_a_batch_that_is_taken_apart_keeps_what_it_says_of_changes(clock, journal):
+    """Each part says it of its own jobs. So does what is kept when the node joins again."""
+    jobs = [job_of(clock, id) for id in "abc"]
+    for job in jobs:
+        journal.remember(job, is_change=job.id != "b")
+    journal.seal()
+    assert journal.take_apart()
+    assert [sealed.batch.changed for sealed in journal.sealed] == [{"a"}, set(), {"c"}]
+    journal.disown()
+    journal.seal()
+    assert journal.taken().batch.changed == {"a", "c"}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +177,7 @@ def test_of_a_new_job_that_is_removed_before_it_is_sent_nothing_is_left(clock, j
     journal.add(one, None, "error")
     journal.remember_pause(one)
     journal.delete_row(one)
-    assert (len(journal.pending), journal.holds("a")) == (0, False)
+    assert (len(journal.pending), is_newer(journal, "a")) == (0, False)
     journal.add(one, None, "error")
     journal.add(other, None, "error")
     journal.seal()

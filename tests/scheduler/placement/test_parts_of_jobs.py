@@ -79,11 +79,11 @@ def test_what_is_lacking_is_said():
     """Of a number all are wanted, whichever part it is."""
     agents = [peer(number, labels={"region": "eu"}) for number in (1, 2)]
     for where, text in {
-        "region=us": "no agent has region=us",
-        "any | 1 of 3 apart by zone": "fewer than 3 agents are there",
-        "region=eu | 3 of 3 apart by zone": "fewer than 3 agents have region=eu",
-        "any | agent web": "agent 'web' is not there",
-        "region=eu | agent web": "no agent 'web' has region=eu",
+        "region=us": "no node has region=us",
+        "any | 1 of 3 apart by zone": "fewer than 3 nodes are there",
+        "region=eu | 3 of 3 apart by zone": "fewer than 3 nodes have region=eu",
+        "any | agent web": "node 'web' is not there",
+        "region=eu | agent web": "no node 'web' has region=eu",
     }.items():
         assert lacks(where, agents)
         assert lack_text(where) == text

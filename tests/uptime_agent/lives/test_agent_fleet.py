@@ -141,7 +141,7 @@ def test_it_says_how_many_jobs_wait_for_labels_that_no_agent_has(agent, url):
     one.commit(
         Batch(jobs={id: StoredJob(id, "t", "@daily", options=f'{{"where": "{w}"}}') for id, w in wheres.items()})
     )
-    assert "2 jobs wait: no agent has region=us" in run(url).stdout.splitlines()
+    assert "2 jobs wait: no node has region=us" in run(url).stdout.splitlines()
     assert json.loads(run(url, "--json").stdout.splitlines()[-1]) == {"waiting": {"where": "region=us", "jobs": 2}}
 
 

@@ -187,7 +187,7 @@ async def test_two_agents_cannot_have_one_store(started, ran, config, up):
         await command.line_with("-> UP")
         code, out, err = await ran("run", file)
         assert (code, out) == (2, "")
-        assert re.fullmatch(r"cannot use the store: .*uptime\.db is in use by process \d+: stop that agent.*\n", err)
+        assert re.fullmatch(r"cannot use the store: .*uptime\.db is in use by process \d+: stop that process.*\n", err)
         code, out, _ = await ran("run", file, "--once")
         assert (code, out.count("-> ")) == (1, 2)
 

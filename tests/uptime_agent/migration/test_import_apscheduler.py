@@ -122,6 +122,10 @@ async def test_each_job_is_what_it_was(old_jobs, tmp_path, ran):
     assert {row.task for row in rows.values()} == {"ordinary_jobs.poll", "ordinary_jobs.report"}
 
 
+SOON = {"all within a minute", "three at a time", "seconds", "all", "one after the other"}
+"""Jobs whose planned start may pass before the import begins: they start every 10 to 30 seconds."""
+
+
 async def test_each_job_goes_on_where_it_was(old_jobs, tmp_path, ran):
     """Its next start is the one that APScheduler had planned, be it by hand, or with a jitter."""
     began = datetime.now(UTC)
@@ -134,7 +138,8 @@ async def test_each_job_goes_on_where_it_was(old_jobs, tmp_path, ran):
         assert [job.error for job in s.jobs() if job.error] == ["it was paused in APScheduler"]
         starts = {job.id: job.next_start.timestamp() for job in s.jobs() if job.id != "paused"}
     later = {id: at for id, at in planned.items() if at and at > began.timestamp()}
-    assert planned.keys() - later.keys() == {"paused", "monthly"}  # which counts from last January
+    left_out = planned.keys() - later.keys()
+    assert {"paused", "monthly"} <= left_out <= {"paused", "monthly", *SOON}  # monthly counts from last January
     assert {id: starts[id] for id in later} == pytest.approx(later, abs=0.001)
 
 

@@ -1,6 +1,7 @@
 """The agent whose output is full, closed, or has no letters for what is to be shown."""
 
 import errno
+import json
 import logging
 import sys
 
@@ -167,3 +168,13 @@ def test_a_record_is_written_with_its_end_of_line(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Unbuffered())
     StderrHandler().emit(logging.LogRecord("scheduler", logging.ERROR, "f", 1, "text", (), None))
     assert [part for part in sys.stderr.parts if part] == ["text\n"]
+
+
+async def test_the_log_is_json_if_that_is_asked_for(ran, config):
+    """One object a line, with the job of each run that failed. What is shown stays as it is."""
+    file = config()
+    code, out, err = await ran("-v", "--log-format", "json", "run", file, "--once")
+    assert (code, "db" in out) == (1, True)
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert {"at", "level", "logger", "message"} <= set.intersection(*map(set, lines))
+    assert {each["level"] for each in lines} == {"INFO"}

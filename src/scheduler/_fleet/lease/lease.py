@@ -144,7 +144,7 @@ class Lease:
         dead = [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]
         epochs = [peer.epoch for peer in dead]
         if dead and epochs != self._dead:
-            logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
+            logger.warning("nodes whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
         self._dead = epochs
         self.was_busy = False
         try:

@@ -80,7 +80,7 @@ def fleet(units: int | Rate) -> Fleet:
     if isinstance(units, Rate):
         return Fleet(units.units, units.seconds)
     if count_of("the units of fleet()", units) > MOST_UNITS:
-        msg = f"fleet({units}) is too much to be lent unit by unit: give {MOST_UNITS:,} at most, or each agent its part"
+        msg = f"fleet({units}) is too much to be lent unit by unit: give {MOST_UNITS:,} at most, or each node its part"
         raise InvalidJob(msg)
     return Fleet(units)
 

@@ -266,7 +266,7 @@ class Units:
     def _compare(self, name: str, ours: int, size: int) -> None:
         if size == ours:
             if self._said.pop(name, None) is not None:
-                logger.info("limit %r has %d units, as all agents say now", name, size)
+                logger.info("limit %r has %d units, as all nodes say now", name, size)
         elif self._said.get(name) != size:
             self._said[name] = size
             logger.warning("limit %r has fleet(%d) here, and %d elsewhere: the lowest holds", name, ours, size)

@@ -32,6 +32,9 @@ AUDIT_S: Final = 300.0
 SETTLED: Final = 2_000_000
 """Microseconds after which no node will put a pending execution."""
 
+LONG_PART: Final = 0.05
+"""Seconds, from which on an audit rests after a part: commits and takes stand in the same line."""
+
 PAGE: Final = 1_000
 FOREVER: Final = 2**62
 
@@ -134,13 +137,17 @@ class QueueAudit:
         now_us = self._now_us()
         orphans = 0
         for part in range(PARTS):
+            began = self._core.monotonic()
             audited = await in_turn(self._store_line, partial(self._audit_part, part, now_us, counts))
+            took = self._core.monotonic() - began
             if audited is not None:
                 found, wheres = audited
                 counts.add(found)
                 orphans += found.orphans
                 self._dispatch.missing += len(found.planned)
                 dispatch.mended(found, wheres)
+            if took > LONG_PART:
+                await self._core.clock.sleep(took)
         self._unsettled_us = None
         await self._put_pending(now_us if orphans else now_us - SETTLED)
         await self._look_at_scheduled()

@@ -83,7 +83,7 @@ class Fetching:
             try:
                 self._heed(job_id, requests, answer)
             except Exception:
-                logger.exception("what is asked of job %r waits for the agent that has its shard", job_id)
+                logger.exception("what is asked of job %r waits for the node that has its shard", job_id)
                 self._back_out(job_id, answer)
 
     def _heed(self, job_id: str, requests: list[StoredRequest], answer: Fetched | NotTaken) -> None:

@@ -41,7 +41,7 @@ NEAR_S: Final = 0.05
 """Seconds before its next start in which a job is taken up without any sleep."""
 
 DIED: Final = "the process died under it, and its job has been removed since"
-DIED_AS_IT_ENDED: Final = "its agent died before it had ended what it ran of a job that others have by now"
+DIED_AS_IT_ENDED: Final = "its node died before it had ended what it ran of a job that others have by now"
 EPOCH_BITS: Final = 32
 
 

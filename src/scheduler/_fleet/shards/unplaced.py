@@ -20,7 +20,7 @@ class Unplaced:
         asked = {shard.where for shard in view.labelled.values() if not shard.owner}
         missing = {where for where in asked if view.lacks(where)}
         for where in sorted(missing - self._known):
-            logger.warning("%s: jobs for such agents wait", lack_text(where))
+            logger.warning("%s: jobs for such nodes wait", lack_text(where))
         for where in sorted(self._known - missing):
-            logger.info("it is not so any more that %s: jobs for such agents go on", lack_text(where))
+            logger.info("it is not so any more that %s: jobs for such nodes go on", lack_text(where))
         self._known = missing

@@ -15,13 +15,13 @@ from ..._values import EVERYTHING
 from .._executions import Audited, Decide, Fetched, Mended, NotTaken, Standing, Taken
 from .._rows import PENDING, RUNNING, SCHEDULED, TAKEN, Batch, Execution, Planned, StoredJob, StoredState, StoredTick
 from .._store import StoreLocked
-from .connection import BRIEFLY, StoreConnection, one_row, psycopg, sql
+from .connection import BRIEFLY, Asked, StoreConnection, one_row, psycopg, sql
 from .execution_statements import ExecutionStatements, in_part
 from .table import PLACED, PLANNED, Row, number_array, storable, text_array
 
 AT_A_TIME: Final = 1_000
 
-Gone = psycopg.Cursor[Row]
+Rows = psycopg.Cursor[Row]
 
 Lost = dict[str, list[StoredTick]]
 
@@ -32,13 +32,22 @@ class ExecutionsPlace(Protocol):
 
     def transaction(self) -> AbstractContextManager[StoreConnection]: ...
 
-    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[StoreConnection]:
-        """Under our row, like commits. `reads_all`: not only by keys."""
+    def ask_once(self, *asked: Asked) -> list[Rows]:
+        """In one transaction and one way."""
+
+    def writing(self) -> AbstractContextManager[StoreConnection]:
+        """Under our row, like commits."""
+
+    def writing_if(self, asked: Asked) -> AbstractContextManager[StoreConnection | None]:
+        """Like `writing`, but not only by keys. None: the answer to `asked` is no."""
+
+    def in_one_way(self) -> AbstractContextManager[StoreConnection]:
+        """Like `writing`. No answer is here before its end."""
 
 
 def write_executions(
     connection: StoreConnection, statements: ExecutionStatements, batch: Batch, epoch: int
-) -> list[Gone]:
+) -> list[Rows]:
     """Send in a pipeline. Return the cursors of executions that gave way."""
     if batch.placed:
         connection.execute(statements.place, PLACED.parameters(sorted(batch.placed)))
@@ -54,7 +63,7 @@ def write_executions(
 
 def _plan(
     connection: StoreConnection, statements: ExecutionStatements, planned: Iterable[Planned]
-) -> tuple[Gone, Gone]:
+) -> tuple[Rows, Rows]:
     given = PLANNED.parameters(sorted(planned, key=attrgetter("job_id")))
     return connection.execute(statements.give_way, given), connection.execute(statements.plan, given)
 
@@ -84,31 +93,25 @@ class PostgresExecutions:
         return [NotTaken.LOCKED if job_id in locked else next(answers) for job_id, _ in ticks]
 
     def _take_all(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
-        answers: dict[tuple[str, int], Taken | NotTaken] = {}
-        waves = list(_waves(ticks))
-        with self._place.writing() as connection:
-            for wave in waves:
-                answers |= self._take(connection, wave, is_last=wave is waves[-1])
+        with self._place.in_one_way() as connection:  # commits wait behind it
+            sent = [self._take(connection, sorted(wave)) for wave in _waves(ticks)]
+        epoch, answers = self._place.epoch, dict[tuple[str, int], Taken | NotTaken]()
+        for asked, found in sent:
+            lost = _by_job(found)
+            answers |= {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
         return [answers[storable(job_id), due_us] for job_id, due_us in ticks]
 
-    def _take(
-        self, connection: StoreConnection, ticks: list[tuple[str, int]], *, is_last: bool
-    ) -> dict[tuple[str, int], Taken | NotTaken]:
-        """`ticks`: of distinct jobs. `is_last`: also commit."""
-        statements, epoch, ticks = self._statements, self._place.epoch, sorted(ticks)
+    def _take(self, connection: StoreConnection, ticks: list[tuple[str, int]]) -> tuple[Rows, Rows]:
+        """`ticks`: of distinct jobs. Return what stands now, and what was cut off."""
+        statements, epoch = self._statements, self._place.epoch
         ids = text_array(job_id for job_id, _ in ticks)
         given = [ids, number_array(due_us for _, due_us in ticks)]
-        with connection.pipeline():
-            connection.execute(BRIEFLY, prepare=False)
-            connection.execute(statements.lock_jobs, [ids])
-            connection.execute(statements.end_left, given)
-            connection.execute(statements.take, [epoch, *given])
-            asked = connection.execute(statements.asked, given)
-            found = connection.execute(statements.lost, [ids, ids])
-            if is_last:
-                connection.end()
-        lost = _by_job(found)
-        return {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
+        connection.execute(BRIEFLY, prepare=False)
+        connection.execute(statements.lock_jobs, [ids])
+        connection.execute(statements.end_left, given)
+        connection.execute(statements.take, [epoch, *given])
+        asked = connection.execute(statements.asked, given)
+        return asked, connection.execute(statements.lost, [ids, ids])
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
         statements, epoch, ids = self._statements, self._place.epoch, text_array(job_ids)
@@ -137,12 +140,12 @@ class PostgresExecutions:
         return self._read(self._statements.of_job, [storable(job_id)])
 
     def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
-        with self._place.transaction() as connection:
-            return dict(connection.execute(self._statements.wheres, [text_array(job_ids)]).fetchall())
+        (found,) = self._place.ask_once((self._statements.wheres, [text_array(job_ids)]))
+        return dict(found.fetchall())
 
     def _read(self, statement: sql.Composed, asked: Sequence[Any]) -> list[Execution]:
-        with self._place.transaction() as connection:
-            return [Execution(*row) for row in connection.execute(statement, asked)]
+        (found,) = self._place.ask_once((statement, asked))  # commits wait behind it
+        return [Execution(*row) for row in found]
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
         ids = text_array(job_ids)
@@ -177,50 +180,54 @@ class PostgresExecutions:
             "limit": AT_A_TIME,
         }
         statements = self._statements
-        with self._place.writing(reads_all=True) as connection:
-            if not one_row(connection.execute(statements.try_lock, [self._name, part]))[0]:
+        with self._place.writing_if((statements.try_lock, [self._name, part])) as connection:
+            if connection is None:
                 return None
             with connection.pipeline():
-                further = connection.execute(statements.give_way_to_left, asked)
+                further = [connection.execute(statements.give_way_to_left, asked)]
                 found = [connection.execute(statements.find_left, asked)]
                 if instance is not None:
                     found.append(connection.execute(statements.find_lost, asked))
-            gone = [Execution(*row) for row in further] + ([] if part else self._clear(connection))
+                if not part:  # executions of deleted jobs are in no part
+                    connection.execute(statements.forget_audits)
+                    further.append(connection.execute(statements.supersede_removed))
+                locked = self._lock_broken(connection, asked, "")
+            gone = [Execution(*row) for rows in further for row in rows]
             planned = list[Execution]()
-            for standings in self._broken(connection, asked):
+            for standings in self._broken(connection, asked, locked):
                 mended = self._mend(connection, standings, decide)
                 planned += mended.planned
                 gone += mended.gone
-            jobs = one_row(connection.execute(statements.stamp, asked))[0]
+            with connection.pipeline():
+                stamped = connection.execute(statements.stamp, asked)
+                connection.end()
+            jobs = one_row(stamped)[0]
             return Audited(
                 planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=sum(each.rowcount for each in found)
             )
 
-    def _clear(self, connection: StoreConnection) -> list[Execution]:
-        """Executions of deleted jobs are in no part."""
-        connection.execute(self._statements.forget_audits)
-        return [Execution(*row) for row in connection.execute(self._statements.supersede_removed)]
+    def _lock_broken(self, connection: StoreConnection, asked: dict[str, Any], after: str) -> Rows:
+        return connection.execute(self._statements.lock_broken, asked | {"after": after})
 
-    def _broken(self, connection: StoreConnection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
-        after = ""
+    def _broken(self, connection: StoreConnection, asked: dict[str, Any], locked: Rows) -> Iterator[list[Standing]]:
         while True:
-            ids = [row[0] for row in connection.execute(self._statements.lock_broken, asked | {"after": after})]
+            ids = [row[0] for row in locked]
             if ids:  # look only with the lock: a locked row says nothing of its other tables
                 found = connection.execute(self._statements.broken, asked | {"ids": text_array(ids)})
                 yield [_standing(row[1:], owes=row[0]) for row in found]
             if len(ids) < AT_A_TIME:
                 return
-            after = ids[-1]
+            locked = self._lock_broken(connection, asked, ids[-1])
 
     def last_audit(self, job_id: str) -> int | None:
-        with self._place.transaction() as connection:
-            found = connection.execute(self._statements.last_audit, [storable(job_id)]).fetchone()
-            return None if found is None else found[0]
+        (found,) = self._place.ask_once((self._statements.last_audit, [storable(job_id)]))
+        row = found.fetchone()
+        return None if row is None else row[0]
 
     def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
         asked = {"since_us": since_us, "limit": limit, "everything": EVERYTHING}
-        with self._place.transaction() as connection:
-            return [(job_id, at_us) for job_id, at_us in connection.execute(self._statements.unaudited, asked)]
+        (found,) = self._place.ask_once((self._statements.unaudited, asked))
+        return [(job_id, at_us) for job_id, at_us in found]
 
 
 def _waves(ticks: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:

@@ -151,6 +151,9 @@ class Statements:
             "EXISTS (SELECT FROM {schema}.agent WHERE epoch = %(me)s AND incarnation = %(incarnation)s)"
         )
         self.put_jobs = self._put(JOB_BUT_ITS_PAUSE if shared else JOB)
+        self.change_jobs = self._put(
+            JOB_BUT_ITS_PAUSE if shared else JOB, "WHERE (SELECT true FROM {schema}.job WHERE job.id = given.id)"
+        )
         self.pause_jobs = self.of(
             "UPDATE {schema}.job SET paused = given.paused, paused_until_us = given.paused_until_us"
             " FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (id, paused, paused_until_us)"

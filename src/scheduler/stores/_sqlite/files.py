@@ -59,7 +59,7 @@ class Lock(Resident):
             database = self._path.removesuffix(".lock")
             msg = (
                 f"{database} is in use by {f'process {owner}' if owner else 'another process'}: "
-                "stop that agent, or give this one a database of its own"
+                "stop that process, or give this one a database of its own"
             )
             raise StoreUnusable(msg) from None
         self._file = file

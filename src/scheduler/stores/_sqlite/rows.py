@@ -35,6 +35,7 @@ _GIVEN: Final = "column1 IS NOT NULL"
 _TICK: Final = _upsert("tick", StoredTick._fields, "due_us, job_id", _GIVEN)
 
 PUT_JOB: Final = _upsert("job", StoredJob._fields, "id", _GIVEN)
+CHANGE_JOB: Final = _upsert("job", StoredJob._fields, "id", "column1 IN (SELECT id FROM job)")
 PUT_STATE: Final = _upsert("job_state", StoredState._fields, "job_id", "column1 IN (SELECT id FROM job)")
 PUT_PAUSE: Final = _upsert("pause", StoredPause._fields, "scope", _GIVEN)
 PAUSE_JOB: Final = (

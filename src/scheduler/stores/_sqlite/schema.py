@@ -209,7 +209,7 @@ def check_current(connection: Connection, path: str) -> None:
     if version < len(MIGRATIONS):
         msg = (
             f"{path} has schema version {version}, and this release reads version {len(MIGRATIONS)}: "
-            "start its agent with this release once, which migrates it"
+            "start its program with this release once, which migrates it"
         )
         raise StoreUnusable(msg)
 

@@ -164,7 +164,7 @@ class Session:
     def _visit(self) -> sqlite3.Connection:
         """Connect without the lock. Makes and migrates nothing."""
         if identity(self._real) is None:
-            msg = f"there is no database {self._path}: look at the path, or start the agent that makes it"
+            msg = f"there is no database {self._path}: look at the path, or start the program that makes it"
             raise StoreUnusable(msg)
         check_writable(self._real)
         visitor = connect_reader(self._real)
@@ -215,12 +215,12 @@ class Session:
             return
         ours = self._opened
         if ours and found and found[0].instance == ours.instance and found[0].epoch > ours.epoch:
-            msg = f"{self._path}: another agent has opened it since, though it is locked: leave the lock's file alone"
+            msg = f"{self._path}: another process has opened it since, though it is locked: leave the lock's file alone"
             raise StoreTakenOver(msg)
         raise StoreUnusable(self._replaced())
 
     def _replaced(self) -> str:
-        return f"{self._path} has been replaced or removed: put back the file that was there, or restart the agent"
+        return f"{self._path} has been replaced or removed: put back the file that was there, or restart the program"
 
     def _disconnect(self) -> None:
         with self._reading:

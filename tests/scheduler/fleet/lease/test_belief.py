@@ -7,7 +7,7 @@ from scheduler.stores import Peer, StoreTakenOver, StoreUnavailable, View
 from timerqueue.testing import ManualClock
 
 AWAY = StoreUnavailable("the connection was reset")
-BURIED = StoreTakenOver("its lease has ended, and another agent has buried it")
+BURIED = StoreTakenOver("its lease has ended, and another node has buried it")
 
 
 @pytest.fixture

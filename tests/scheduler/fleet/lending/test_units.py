@@ -271,7 +271,7 @@ async def test_agents_that_say_different_sizes_have_the_lowest_and_say_so(clock,
             ask(one, meter, f"one {number}")
         await clock.travel(3)
         assert meter.most == 3
-        assert "limit 'http' has 3 units, as all agents say now" in caplog.text
+        assert "limit 'http' has 3 units, as all nodes say now" in caplog.text
         one.scheduler.stop(0)
 
 
@@ -292,7 +292,7 @@ async def test_a_new_size_holds_for_all(clock, ledger, meter):
 def test_a_limit_of_the_fleet_needs_a_store_that_agents_share():
     """Else it would be one of this agent alone, and nobody would know."""
     for store in (None, MemoryStore(), PostgresStore("host=/nowhere")):
-        with pytest.raises(InvalidJob, match=r"'http' is fleet\(7\).*shared=True.*or 7 for this agent alone"):
+        with pytest.raises(InvalidJob, match=r"'http' is fleet\(7\).*shared=True.*or 7 for this node alone"):
             Scheduler(store=store, limits={"http": fleet(7)})
 
 

@@ -99,8 +99,8 @@ async def test_jobs_that_nobody_may_have_wait_and_say_so(fleet, caplog):
         jobs = add(us, ["a", "b"])
         await us.flush()
         await until(lambda: us.statistics().fleet.waiting == {IN_EU: 2})
-        assert {job.error for job in jobs} == {"no agent has region=eu"}
-        await until(lambda: "no agent has region=eu: jobs for such agents wait" in caplog.text)
+        assert {job.error for job in jobs} == {"no node has region=eu"}
+        await until(lambda: "no node has region=eu: jobs for such nodes wait" in caplog.text)
         await until(lambda: len(fleet.live()) == 2 and is_settled(fleet))
         assert PostgresStore(fleet.dsn, schema=fleet.schema).fleet().waiting == {IN_EU: 2}
         assert us._memory.membership.dispatch.queue.census(Kind.RUN).total == 2
@@ -246,7 +246,7 @@ async def test_while_the_server_is_away_they_wait_for_it(fleet, broker):
 async def test_parts_are_not_in_a_queue(fleet):
     """What several agents run has no owners of its parts there: it is refused, and says why."""
     async with fleet.agent("eu", labels=EU) as s:
-        with pytest.raises(InvalidJob, match=r"agents=2 chooses among agents.*one agent takes each start of a job"):
+        with pytest.raises(InvalidJob, match=r"agents=2 chooses among nodes.*one node takes each start of a job"):
             s.add("work", "@every 1s", id="job", agents=2)
         assert s.jobs() == []
 
@@ -255,5 +255,5 @@ def test_labels_in_a_queue_need_agents_that_share_a_store():
     """Where nobody else could have the job it would wait for ever."""
     s = Scheduler(store=MemoryStore(), queue=LocalQueue())
     s.register("work", print)
-    with pytest.raises(InvalidJob, match="it is for stored jobs of agents that share a store"):
+    with pytest.raises(InvalidJob, match="it is for stored jobs of nodes that share a store"):
         s.add("work", "@every 1s", id="job", where=IN_EU)

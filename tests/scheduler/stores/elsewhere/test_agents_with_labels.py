@@ -42,8 +42,8 @@ async def test_jobs_that_nobody_may_have_wait_and_say_so(fleet, caplog):
         jobs = add(us)
         await us.flush()
         await until(lambda: us.statistics().fleet.waiting == {EU: len(IDS)})
-        assert {(job.error, job.agent, job.next_start) for job in jobs} == {("no agent has region=eu", None, None)}
-        await until(lambda: "no agent has region=eu" in caplog.text)
+        assert {(job.error, job.agent, job.next_start) for job in jobs} == {("no node has region=eu", None, None)}
+        await until(lambda: "no node has region=eu" in caplog.text)
         assert fleet.store().fleet().waiting == {EU: len(IDS)}
         assert fleet.runs == []
         async with fleet.agent("eu", region="eu"):
@@ -51,8 +51,8 @@ async def test_jobs_that_nobody_may_have_wait_and_say_so(fleet, caplog):
             await until(lambda: us.statistics().fleet.waiting == {})
             assert {(job.error, job.agent) for job in jobs} == {(None, "eu")}
             assert None not in {job.next_start for job in jobs}
-            await until(lambda: "not so any more that no agent has region=eu" in caplog.text)
-            assert caplog.text.count("no agent has region=eu: jobs for such agents wait") == 1
+            await until(lambda: "not so any more that no node has region=eu" in caplog.text)
+            assert caplog.text.count("no node has region=eu: jobs for such nodes wait") == 1
 
 
 async def test_what_was_due_while_nobody_fitted_is_planned_by_missed(fleet):
@@ -243,9 +243,9 @@ def test_labels_need_agents_that_share_a_store(fleet, tmp_path, kind):
     s.register("work", work)
     durable = {} if kind == "none" else {"durable": kind != "not stored"}
     func = "work" if durable.get("durable", True) else work
-    with pytest.raises(InvalidJob, match=r"where='region=eu' chooses among agents.*PostgresStore\(dsn, shared=True, "):
+    with pytest.raises(InvalidJob, match=r"where='region=eu' chooses among nodes.*PostgresStore\(dsn, shared=True, "):
         s.add(func, Every(1), id="job", where=EU, **durable)
-    with pytest.raises(InvalidJob, match="where='region=eu' chooses among agents"):
+    with pytest.raises(InvalidJob, match="where='region=eu' chooses among nodes"):
         s.add_many(func, [("job", Every(1))], where=EU, **durable)
     assert s.jobs() == []
 
@@ -255,13 +255,13 @@ async def work():
 
 
 async def test_a_store_that_is_not_shared_any_more_parks_such_jobs(fleet):
-    """Their row stays, and they go on once agents share it again."""
+    """Their row stays, and they go on once nodes share it again."""
     async with fleet.agent("eu", region="eu") as eu:
         add(eu, ["job"])
         await eu.flush()
     alone = Scheduler(store=PostgresStore(fleet.dsn, schema=fleet.schema))
     alone.register("work", work)
     async with alone:
-        assert "chooses among agents" in alone.get("job").error
+        assert "chooses among nodes" in alone.get("job").error
     async with fleet.agent("eu", region="eu"):
         assert await fleet.all_run(["job"]) == {"eu"}

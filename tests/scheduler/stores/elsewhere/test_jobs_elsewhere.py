@@ -43,7 +43,7 @@ async def test_each_agent_says_who_has_which_job(agent):
             await until(lambda: one.statistics().fleet.jobs_elsewhere == len(of(one, "two")) > 0)
             theirs = of(one, "two")
             assert len(theirs) < len(IDS)
-            assert repr(theirs[0]) == f"<Job {theirs[0].id!r} @every 1h scheduled, agent two>"
+            assert repr(theirs[0]) == f"<Job {theirs[0].id!r} @every 1h scheduled, node two>"
             fleet = one.statistics().fleet
             assert fleet.me == "one"
             assert fleet.jobs_elsewhere == len(theirs)

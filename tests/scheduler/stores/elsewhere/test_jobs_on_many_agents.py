@@ -59,8 +59,8 @@ async def test_every_agent_runs_each_tick(fleet):
         async with fleet.agent("c", region="eu"):
             await all_at_once(fleet, ["a", "b", "c"])
         await all_at_once(fleet, ["a", "b"])
-        await until(lambda: a.get("job@c").error == "no agent 'c' has region=eu")
-        assert a.get("job").error == "no agent 'c' has region=eu"
+        await until(lambda: a.get("job@c").error == "no node 'c' has region=eu")
+        assert a.get("job").error == "no node 'c' has region=eu"
         async with fleet.agent("c", region="eu"):
             await all_at_once(fleet, ["a", "b", "c"])
             await until(lambda: a.get("job@c").error is None)
@@ -91,7 +91,7 @@ async def test_another_takes_the_part_of_one_that_leaves(fleet):
     """The others keep theirs. If there is no other it waits, and says so, for as long as the agents are too few."""
     async with fleet.agent("a") as a, fleet.agent("b"):
         job = a.add("work", Every("200ms"), id="job", agents=3)
-        await until(lambda: job.error == "fewer than 3 agents are there")
+        await until(lambda: job.error == "fewer than 3 nodes are there")
         await all_at_once(fleet, ["a", "b"])
         await until(lambda: sum(a.statistics().fleet.waiting.values()) == 1)
         assert sorted(a.get(f"job#{number}").error is None for number in (1, 2, 3)) == [False, True, True]
@@ -350,6 +350,6 @@ def test_several_agents_need_a_store_that_they_share(fleet, tmp_path, kind):
     s = Scheduler(store=fleet.store_of(kind, tmp_path), queue=LocalQueue() if kind == "queue" else None)
     s.register("work", work)
     func, durable = (work, {"durable": False}) if kind == "not stored" else ("work", {})
-    with pytest.raises(InvalidJob, match="agents=3 chooses among agents, and there is no choice"):
+    with pytest.raises(InvalidJob, match="agents=3 chooses among nodes, and there is no choice"):
         s.add(func, "@every 1s", id="job", agents=3, **durable)
     assert s.jobs() == []

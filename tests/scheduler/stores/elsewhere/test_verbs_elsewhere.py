@@ -62,7 +62,7 @@ class Fleet:
         await until(lambda: {tuple(job.agent for job in s.jobs()) for s in self.agents.values()} and self._agree(names))
 
     async def clear(self):
-        """Remove all jobs, and wait until no agent has one."""
+        """Remove all jobs, and wait until no node has one."""
         for id in [job.id for job in self.agents["one"].jobs()]:
             self.agents["one"].get(id).remove()
         await until(lambda: not any(s.jobs() for s in self.agents.values()))

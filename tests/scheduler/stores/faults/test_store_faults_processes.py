@@ -83,7 +83,7 @@ def test_an_agent_that_was_given_up_for_dead_does_nothing_any_more(agents, place
     os.kill(pid, signal.SIGKILL)
     others.wait()
     others.close()
-    assert "another agent has taken it over" in notes("down")[0][0]
+    assert "another node has taken it over" in notes("down")[0][0]
     records = {tick.due_us: tick for tick in place.content()[1]["ticks"]}
     runs = [(due, fence) for _, due, _, fence, _ in notes("run")]
     assert len({due for due, _ in runs}) == len(runs)

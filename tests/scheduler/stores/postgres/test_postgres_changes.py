@@ -259,7 +259,7 @@ def test_the_second_who_opens_takes_over(store, postgres_server, postgres_schema
     second = PostgresStore(postgres_server.dsn, schema=postgres_schema)
     assert second.open(0, Hints()).epoch == 2
     for verb in (lambda: store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")})), store.changes):
-        with pytest.raises(StoreUnusable, match="another agent has taken it over: process"):
+        with pytest.raises(StoreUnusable, match="another node has taken it over: process"):
             verb()
     assert list(second.load()) == []
     second.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from scheduler.stores import RUNNING, Batch, Planned, Retention, StoredJob, StoredState, StoredTick
+from scheduler.stores import PARTS, RUNNING, Batch, NotTaken, Planned, Retention, StoredJob, StoredState, StoredTick
 from scheduler.stores._postgres.connection import StoreConnection
 from scheduler.stores.postgres import PostgresStore
 
@@ -53,12 +53,30 @@ def test_a_commit_that_adds_jobs_waits_three_times(store, ways):
     assert [way if way == "pipeline" else "question" for way in ways] == ["pipeline", "question", "pipeline"]
 
 
-def test_executions_are_taken_in_two_ways(store, ways):
-    """The same, for those of other jobs; and they are taken."""
-    (taken,) = store.executions.take([("a", 5)])
-    assert ways == ["pipeline", "pipeline"]
+def test_executions_are_taken_in_one_way(store, ways):
+    """Commits wait behind it. It took two, and a run of a node that is 0.1 s away began that much later."""
+    taken, again = store.executions.take([("a", 5), ("a", 6)])
+    assert ways == ["pipeline"]
+    assert again is NotTaken.UNKNOWN
     assert taken.job.id == "a"
     assert [each.status for each in store.executions.of_job("a")] == ["taken"]
+
+
+def test_a_part_is_audited_in_three_ways(store, ways):
+    """Commits wait behind it, for sixteen parts. It took six, more than a second for a node that is 0.1 s away."""
+    for part in range(PARTS):
+        ways.clear()
+        assert store.executions.audit(part, now_us=5, instance="i", decide=lambda _: None) is not None
+        assert ways == ["pipeline", "pipeline", "pipeline"]
+
+
+def test_executions_are_read_in_one_way(store, ways):
+    """Of each page: commits wait behind it. It took three."""
+    [waiting] = store.executions.waiting("pending", before_us=10)
+    assert (waiting.job_id, waiting.due_us) == ("a", 5)
+    assert store.executions.taken() == []
+    assert store.executions.wheres(["a"]) == {}
+    assert ways == ["pipeline"] * 3
 
 
 def test_history_is_pruned_in_few_ways(store, ways):

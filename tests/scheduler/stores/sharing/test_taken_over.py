@@ -33,7 +33,7 @@ def test_the_one_before_is_told_on_postgresql(postgres_server, postgres_schema):
     second.open(0, nobody)
     try:
         for verb in (lambda: first.commit(Batch()), first.changes):
-            with pytest.raises(StoreTakenOver, match=r"another agent has taken it over: process [0-9]+ on "):
+            with pytest.raises(StoreTakenOver, match=r"another node has taken it over: process [0-9]+ on "):
                 verb()
     finally:
         first.close()

@@ -25,7 +25,7 @@ def voters(postgres_server, postgres_schema):
 
 
 def test_an_agent_sees_the_names_and_labels_of_all(voters):
-    """Who chooses among agents chooses by these."""
+    """Who chooses among nodes chooses by these."""
     found = {peer.name: dict(peer.labels) for peer in voters[0].sharing.renew().peers}
     assert found == {"one": {"region": "eu"}, "two": {"region": "us", "zone": "ü"}}
     assert voters[0].sharing.last.me == voters[0].epoch

@@ -67,7 +67,10 @@ def send(
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     connection.execute(BRIEFLY, prepare=False)
     _lock(connection, statements, batch, jobs)
-    _put_or_remove(connection, JOB, jobs, (statements.put_jobs, statements.remove_jobs))
+    put = {id: row for id, row in jobs.items() if id not in batch.changed} if batch.changed else jobs
+    _put_or_remove(connection, JOB, put, (statements.put_jobs, statements.remove_jobs))
+    if changed := [row for id in sorted(batch.changed) if (row := jobs.get(id)) is not None]:
+        connection.execute(statements.change_jobs, JOB.parameters(changed))
     if batch.paused:
         ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
         connection.execute(statements.pause_jobs, [text_array(ids), text_array(pauses[0]), number_array(pauses[1])])

@@ -107,7 +107,7 @@ class PostgresSharing:
         row = self._asked_for_lease({"lease": LEASE, "me": me, "seen": seen, "agent": str(me)} | clock)
         is_there, at_us, owners, agents, labelled, is_news, snapshot = row
         if not is_there:
-            raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
+            raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another node has buried it")
         look = Look(asked=session.asked, answered=session.answered, server=at_us / 1e6)
         left = self._ends.look(look, ((row[0], row[-1], row[2]) for row in agents))
         peers = tuple(

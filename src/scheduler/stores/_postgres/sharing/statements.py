@@ -116,9 +116,9 @@ def make_way(connection: StoreConnection, statements: SharingStatements, where: 
     (`Presence`). Without a lock, as in older versions, it looks like a stopped node and is taken over.
     """
     if shared:
-        found, why = connection.execute(statements.unshared).fetchone(), "an agent has it for itself"
+        found, why = connection.execute(statements.unshared).fetchone(), "a node has it for itself"
     else:
-        found, why = connection.execute(statements.others).fetchone(), "agents share it"
+        found, why = connection.execute(statements.others).fetchone(), "nodes share it"
     if found is not None:
         raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
     # Both statements wait for a commit in flight of the removed nodes.
@@ -141,7 +141,7 @@ def check_ours(
     if is_older and not only_reads:
         raise StoreTakenOver(f"{where}: it has lost its last changes, and with them that we have joined")
     if not is_ours and not only_reads:
-        raise StoreTakenOver(f"{where}: another agent has taken it over: {name or 'it has left since'}")
+        raise StoreTakenOver(f"{where}: another node has taken it over: {name or 'it has left since'}")
 
 
 class Presence:

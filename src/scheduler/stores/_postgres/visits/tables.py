@@ -24,6 +24,6 @@ def check_made(connection: StoreConnection, schema: str) -> None:
     if version != VERSION:
         msg = (
             f"the tables in schema {schema!r} are of version {version}, and this timerqueue knows {VERSION}: "
-            "let an agent of this version open the store first"
+            "let a node of this version open the store first"
         )
         raise StoreUnusable(msg)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...._values import EVERYTHING
 from ..._rows import Placed
 from ..._visit import Audience, Doubt, Doubted, Looked
-from ..connection import StoreConnection, one_row, sql
+from ..connection import Asked, Cursor, StoreConnection, one_row, sql
 from ..execution_statements import ExecutionStatements, in_part
 from ..executions import PostgresExecutions
 from ..statements import Statements
@@ -50,8 +50,21 @@ class PostgresVisit:
         with self._connection.transaction_as(""):
             yield self._connection
 
-    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[StoreConnection]:  # noqa: ARG002 - all are alike
+    def ask_once(self, *asked: Asked) -> list[Cursor]:
+        return self._connection.ask_as("", asked)
+
+    def writing(self) -> AbstractContextManager[StoreConnection]:
         return self.transaction()
+
+    @contextmanager
+    def writing_if(self, asked: Asked) -> Iterator[StoreConnection | None]:
+        with self._connection.transaction_as("", first=[asked]) as (answer,):
+            yield self._connection if one_row(answer)[0] else None
+
+    @contextmanager
+    def in_one_way(self) -> Iterator[StoreConnection]:
+        with self._connection.in_one_way_as("", [], writes=True):
+            yield self._connection
 
     def now_us(self) -> int:
         return int(self._ask(self._statements.now)[0][0])
