@@ -320,8 +320,8 @@ class JobAttempt(Work):
 
     @property
     def is_owed(self) -> bool:
-        """Whether it retries a tick that must not be lost: no other takes its place."""
-        return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
+        """Whether its tick must not be lost, because it is owed or tried again: no other takes its place."""
+        return self.owes is not None or (self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE)
 
     @property
     def is_a_run(self) -> bool:

@@ -65,13 +65,33 @@ class CrashFloors:
         if floor is not None:
             self._miss_until_now(job, floor)
 
+    def forgive_if_over(self, job: Job) -> None:
+        """End a rest that is over, before a later start is missed.
+
+        The stored state continues at the first start without a record: those after it must have none either.
+        """
+        floor = job.floor
+        if floor is not None and self._timeline.us(self._monotonic(), steady=False) >= floor.until_us:
+            self.forgive(job)
+
+    def settle_ahead(self, job: Job) -> None:
+        """Record all starts that the rest costs, also those to come, before a later start is missed."""
+        floor = job.floor
+        if floor is not None:
+            self._miss_until(job, floor, floor.until_us - self._timeline.shift(steady=job.planner.steady))
+            floor.first_us = None
+
     def _miss_until_now(self, job: Job, floor: CrashFloor) -> None:
+        steady = job.planner.steady
+        now_us = self._timeline.us(self._monotonic(), steady=steady)
+        self._miss_until(job, floor, min(floor.until_us - self._timeline.shift(steady=steady), now_us))
+
+    def _miss_until(self, job: Job, floor: CrashFloor, before_us: int) -> None:
+        """`before_us`: on the planner's base."""
         if floor.first_us is None:
             return
         shift = self._timeline.shift(steady=job.planner.steady)
         first_us = floor.first_us - shift
-        now_us = self._timeline.us(self._monotonic(), steady=job.planner.steady)
-        before_us = min(floor.until_us - shift, now_us)
         if first_us >= before_us:
             return
         gap = job.planner.gap(first_us, before_us - 1, job.policy)

@@ -24,6 +24,11 @@ class LeftOut:
         if job.left_out_us is None and (job.paused_by or job.held_by) is not None and not job.is_elsewhere:
             job.left_out_us = due_us
 
+    def begin_earlier(self, job: Job, due_us: int | None) -> None:
+        """Note an earlier first start: the rest that would have cost it has ended."""
+        if job.left_out_us is not None and due_us is not None:
+            job.left_out_us = min(job.left_out_us, due_us)
+
     def takes(self, job: Job) -> bool:
         """Return whether the job is paused as it would start at once. That start is recorded."""
         pause = job.paused_by or job.held_by
@@ -62,7 +67,7 @@ class LeftOut:
         self._tell(job, first_us, now_us if job.due_us is None else min(now_us, job.due_us - 1), None)
 
     def settle_now(self, job: Job) -> None:
-        if job.left_out_us is not None:
+        if job.left_out_us is not None or job.held_by is not None:
             self.settle(job, job.paused_by or job.held_by, self.now_us(job))
 
     def now_us(self, job: Job) -> int:

@@ -121,9 +121,14 @@ class Pausing:
         starts.floors.forgive(job)
         self.resume(job)
         starts.try_owed(job)
-        if rested and not job.is_paused and not job.planner.waits_for_end:
-            now_us = starts.timeline.us(starts.monotonic(), steady=job.planner.steady)
-            starts.plan(job, job.planner.first(job.key, now_us))
+        if not rested or job.planner.waits_for_end:
+            return
+        first_us = job.planner.first(job.key, starts.left_out.now_us(job))
+        if not job.is_paused:
+            starts.plan(job, first_us)
+        elif not job.is_due_by_hand:
+            self._halt(job)  # a pause of many may not have come to it yet
+            starts.left_out.begin_earlier(job, first_us)
 
     def cancel_end(self, key: Job | str) -> None:
         end = self._ends.pop(key, None)
@@ -222,6 +227,7 @@ class Pausing:
             return False
         try:
             now_us = self._starts.left_out.now_us(job)
+            self._starts.floors.forgive_if_over(job)
             self._starts.left_out.settle(job, pause, now_us)
             self._starts.plan(job, self._next_start(job, now_us))
             self._starts.try_owed(job)

@@ -124,6 +124,7 @@ class Starts:
         if job.is_removed or due_us is None:
             return None
         back = job.planner.back(job.key, due_us) if job.is_due_by_hand else job.planner.following(due_us)
+        self.floors.settle_ahead(job)
         self._instead(job, back, is_by_hand=back is not None)  # else a restart would find it too far ahead
         return self.timeline.reported(due_us, steady=job.planner.steady)
 

@@ -4,6 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from kit import at, check_every_slot
+from schedule import Every
+from scheduler.testing import FlakyStore
+from timerqueue.testing import START
+
 OWING = {"delivery": "at_least_once"}
 HOURLY = "@every 1h"
 FLOOR = {"crash_floor": "60s"}
@@ -88,3 +93,23 @@ async def test_a_one_shot_that_is_owed_is_tried_again_and_then_leaves(processes,
         await clock.travel(5)
         assert processes.attempts(due) == [1, 2]
         assert s.jobs() == []
+
+
+async def test_a_tick_that_is_owed_and_never_began_gives_way_to_no_newer_one(processes, clock):
+    """Its run was given to the newest late start: that one was lost, and the owed tick was missed and tried again."""
+    store = processes.store
+    processes.store = FlakyStore(store, before_or_after="after")
+    async with processes.one() as s:
+        s.add("work", Every(10, anchor=START), id="job", delivery="at_least_once")
+        await s.flush()
+        processes.store.fail_on = range(10**6)
+        await clock.travel(10.5)
+        processes.store.fail_on = ()
+    assert [tick.attempt for tick in store.owed()] == [0]
+    processes.store = store
+    clock.advance(40)
+    async with processes.one():
+        await clock.travel(20)
+    assert processes.begun[0] == (at(10), 1)
+    assert processes.summary([at(10)]) == [(1, "succeeded")]
+    check_every_slot(store.history("job", limit=100), 10_000_000)
