@@ -26,6 +26,7 @@ the same inputs (`beside_healthy.py`). For the other verdicts one failure is eno
 
 import re
 from bisect import bisect_left, bisect_right
+from operator import itemgetter
 from statistics import median
 
 from attrs import field, frozen
@@ -137,8 +138,8 @@ def _healthy(seen):
 
 
 def _in_time(seen):
-    late = sorted((own_lateness(each, seen.samples), each) for each in seen.checks if each.lateness > MOST_LATE / 2)
-    worst, check = late[-1] if late else (0.0, None)
+    late = [(own_lateness(each, seen.samples), each) for each in seen.checks if each.lateness > MOST_LATE / 2]
+    worst, check = max(late, key=itemgetter(0), default=(0.0, None))
     most = max((each.lateness for each in seen.checks), default=0.0)
     number = sum(own > MOST_LATE for own, _ in late)
     told = (
