@@ -16,8 +16,11 @@ from scheduler import (
     Retry,
     RunInfo,
     Synced,
+    export_json,
+    export_toml,
     from_json,
     json_schema_of,
+    read_jobs,
     to_json,
 )
 
@@ -28,7 +31,7 @@ def values_page() -> str:
         [
             "# Reference: values and JSON",
             "[A recipe](../recipes.md#compare-your-jobs-with-a-configuration-service) shows them at work.",
-            *(part for function in (to_json, from_json, json_schema_of) for part in function_item(function)),
+            *(part for function in FUNCTIONS for part in function_item(function)),
             "## JobSpec",
             paragraphs(JobSpec.__doc__ or ""),
             "`JobSpec(id, task, schedule, ...)` takes the [options of `add`](scheduler.md#options-of-add) by keyword.",
@@ -40,6 +43,8 @@ def values_page() -> str:
         ]
     )
 
+
+FUNCTIONS = (to_json, from_json, json_schema_of, export_json, export_toml, read_jobs)
 
 EXAMPLE = JobSpec(
     "web",

@@ -23,6 +23,7 @@ from timerqueue import LifecycleError, UnknownLimit
 
 from ._audit_store import Became, Finding, StoreAudit, audit_store
 from ._control import NewJob
+from ._export import export_json, export_toml, read_jobs
 from ._fleet import Fleet, Rate, fleet, rate
 from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
 from ._memory import Record, record_of
@@ -177,10 +178,13 @@ __all__ = [
     "WrongOwner",
     "audit_store",
     "current_run",
+    "export_json",
+    "export_toml",
     "fleet",
     "from_json",
     "json_schema_of",
     "rate",
+    "read_jobs",
     "record_of",
     "to_json",
     "tune_gc",

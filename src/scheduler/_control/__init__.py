@@ -3,7 +3,7 @@
 Any thread may call them, and the list of jobs; changes of a start or a run go to the loop.
 """
 
-from .conflict import OnConflict, duplicate
+from .conflict import OnConflict, check_conflict, duplicate
 from .early import EarlyJob
 from .fleet import fleet_of
 from .new_jobs import NewJob, SomeJob, refuse
@@ -22,6 +22,7 @@ __all__ = [
     "RunOnce",
     "SomeJob",
     "Updates",
+    "check_conflict",
     "duplicate",
     "fleet_of",
     "refuse",

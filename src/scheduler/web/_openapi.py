@@ -21,6 +21,9 @@ _PROBLEM: Final[JSON] = {
         "detail": {"type": "string", "description": "What was wrong, and what to do."},
         "key": {"type": "string", "description": "The path of the value that was wrong."},
         "owner": {"type": "string", "description": "The owner of a job that another owner has."},
+        "error": {"type": "string", "description": "The error of the library, such as UnknownTask."},
+        "reason": {"type": "string", "description": "Why a run did not begin."},
+        "due": {"type": "string", "format": "date-time", "description": "The tick that did not run."},
     },
     "required": ["type", "title", "status", "detail"],
 }

@@ -11,6 +11,7 @@ from ._resources import (
     LARGE,
     LISTED,
     SIZES,
+    STARTED,
     Listing,
     Owned,
     Pausing,
@@ -39,6 +40,7 @@ from ._resources import (
     set_next_start,
     skip_job,
     summary,
+    supersede_job,
 )
 
 OK: Final = HTTPStatus.OK
@@ -99,10 +101,11 @@ ROUTES: Final[Routes] = (
     Route(
         method="GET", path="/v1/jobs/{id}/next", scope="read", audit=None, handler=list_starts, query=StartsAsked,
     ),
-    _act("run", "run", run_job, answers={HTTPStatus.ACCEPTED: {"type": "object"}}),
+    _act("run", "run", run_job, answers={HTTPStatus.ACCEPTED: STARTED}),
     _act("pause", "pause", pause_job, Pausing),
     _act("resume", "resume", resume_job),
     _act("skip", "skip", skip_job),
+    _act("supersede", "supersede", supersede_job),
     _act("set-next-start", "set-next-start", set_next_start, Starting),
     Route(
         method="PUT", path="/v1/sets/{owner}", scope="admin", audit="put-set", handler=put_set, query=SetAsked,

@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from kit import PATIENCE
+from pages_of_programs import write_programs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -37,12 +38,13 @@ def documented_programs():
     for page in pages():
         for line, code, reason in blocks(page.read_text("utf-8")):
             marks = [pytest.mark.skip(reason=reason)] if reason else []
-            yield pytest.param(line, code, id=f"{page.relative_to(ROOT).as_posix()}:{line}", marks=marks)
+            yield pytest.param(page, line, code, id=f"{page.relative_to(ROOT).as_posix()}:{line}", marks=marks)
 
 
-@pytest.mark.parametrize(("line", "code"), list(documented_programs()))
-def test_a_documented_program_runs(line, code, tmp_path):
-    """What a reader copies works; line numbers in the traceback are those of the page."""
+@pytest.mark.parametrize(("page", "line", "code"), list(documented_programs()))
+def test_a_documented_program_runs(page, line, code, tmp_path):
+    """What a reader copies works, beside the named programs of the page; line numbers are those of the page."""
+    write_programs(page, tmp_path)
     program = tmp_path / "program.py"
     program.write_text("\n" * (line - 1) + code, "utf-8")
     done = subprocess.run(

@@ -25,7 +25,8 @@ def in_an_hour():
 async def test_a_run_is_accepted_and_happens(s, job, operator):
     """The answer does not wait for its end."""
     answer = await operator.post("/v1/jobs/a/run")
-    assert (answer.status, answer.json) == (202, {"job_id": "a"})
+    assert (answer.status, answer.json["job_id"], answer.json["after"]) == (202, "a", None)
+    assert answer.json["due"].endswith("Z")
     await job.run_now()
     assert job.statistics().runs >= 1
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from scheduler import JobSpec, to_json
+
 HOURLY = {"task": "nothing", "schedule": "@every 1h"}
 
 
@@ -83,3 +85,20 @@ async def test_a_large_set(s, admin):
     body = jobs(*(f"job-{number:05}" for number in range(2_000)), kwargs={"text": "x" * 600})
     assert len((await admin.put("/v1/sets/red", body)).json["added"]) == 2_000
     assert len((await admin.put("/v1/sets/red", body)).json["unchanged"]) == 2_000
+
+
+async def test_a_spec_of_code_may_be_put(admin):
+    """Its owner is null, as `to_json` writes it; any other value is refused."""
+    job = to_json(JobSpec("a", "nothing", "@every 1h"))
+    assert (await admin.put("/v1/sets/cmdb", {"jobs": [job]})).json["added"] == ["a"]
+    for owner in ("other", [], {}, 3):
+        answer = await admin.put("/v1/sets/cmdb", {"jobs": [{**job, "owner": owner}]})
+        assert (answer.status, answer.json["key"]) == (422, "jobs[0].owner")
+
+
+async def test_a_set_may_leave_other_jobs_alone(admin):
+    """Without pruning it only adds and changes."""
+    job = {"task": "nothing", "schedule": "@every 1h"}
+    await admin.put("/v1/sets/cmdb", {"jobs": [{"id": "a", **job}]})
+    found = (await admin.put("/v1/sets/cmdb?prune=0", {"jobs": [{"id": "b", **job}]})).json
+    assert (found["added"], found["removed"]) == (["b"], [])

@@ -30,6 +30,8 @@ CODE: Final = "code"
 _FIRST: Final = "jobs[0]"
 _IN_SET: Final = re.compile(r"jobs\[[0-9]+\](?=: )")
 
+_DOWN: Final = (StoreError, AlreadyStopped, LifecycleError)
+
 _AGAIN_S: Final = 5
 """Seconds after which a client may ask again."""
 
@@ -71,23 +73,23 @@ def problem_of(error: Exception) -> Problem | None:
         case WrongOwner():
             return other_owner(str(error), error.owner)
         case UnknownTask():
-            return invalid(str(error), _key_in_set(str(error), "task"))
+            return invalid(str(error), _key_in_set(str(error), "task"), error="UnknownTask")
         case UnknownLimit():
-            return invalid(str(error), _key_in_set(str(error), "needs"))
+            return invalid(str(error), _key_in_set(str(error), "needs"), error="UnknownLimit")
         case ScheduleError():
-            return invalid(str(error), _key_in_set(str(error), "schedule"))
+            return invalid(str(error), _key_in_set(str(error), "schedule"), error="ScheduleError")
         case InvalidJob():
             return invalid(str(error), error.path or key_of(str(error)))
         case StoreError() | AlreadyStopped() | LifecycleError():
-            return unavailable(str(error))
+            return unavailable(str(error), error=next(kind.__name__ for kind in _DOWN if isinstance(error, kind)))
         case _:
             return None
 
 
-def invalid(detail: str, key: str | None = None) -> Problem:
+def invalid(detail: str, key: str | None = None, **more: Any) -> Problem:
     """`key`: the path of the value that is wrong."""
-    more: dict[str, Any] = {} if key is None else {"key": key}
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, **more)
+    members = more if key is None else {"key": key, **more}
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, **members)
 
 
 def other_owner(detail: str, owner: str | None) -> Problem:
@@ -95,8 +97,9 @@ def other_owner(detail: str, owner: str | None) -> Problem:
     return Problem(HTTPStatus.CONFLICT, "other-owner", detail, owner=CODE if owner is None else owner)
 
 
-def unavailable(detail: str) -> Problem:
-    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail, headers={"Retry-After": str(_AGAIN_S)})
+def unavailable(detail: str, **more: Any) -> Problem:
+    headers = {"Retry-After": str(_AGAIN_S)}
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail, headers=headers, **more)
 
 
 def of_only_job(problem: Problem) -> Problem:

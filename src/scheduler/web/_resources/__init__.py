@@ -3,7 +3,7 @@
 Knows no HTTP but statuses, and no table of routes.
 """
 
-from .acts import Pausing, Starting, pause_job, resume_job, run_job, set_next_start, skip_job
+from .acts import STARTED, Pausing, Starting, pause_job, resume_job, run_job, set_next_start, skip_job, supersede_job
 from .jobs import (
     Owned,
     RunsAsked,
@@ -24,6 +24,7 @@ __all__ = [
     "LARGE",
     "LISTED",
     "SIZES",
+    "STARTED",
     "Listing",
     "Owned",
     "Pausing",
@@ -52,4 +53,5 @@ __all__ = [
     "set_next_start",
     "skip_job",
     "summary",
+    "supersede_job",
 ]

@@ -25,6 +25,7 @@ class SetAsked:
     """How a set is put."""
 
     dry_run: bool = given(FLAG, False, "Answer what would change, and change nothing.")  # noqa: FBT003 - a default
+    prune: bool = given(FLAG, True, "Remove the owner's jobs that are not in the set.")  # noqa: FBT003 - a default
 
 
 def read_set(body: JSON) -> list[JSON]:
@@ -42,14 +43,14 @@ async def put_set(ask: Ask[SetAsked, list[JSON]]) -> Answer:
     """
     owner = check_owner(ask.names["owner"])
     refuse_unless_running(ask.s)
-    dry_run = ask.query.dry_run
-    synced = await changed(ask, lambda: _synced(ask.s, ask.body, owner, dry_run=dry_run), is_asked_only=dry_run)
-    return Answer(HTTPStatus.OK, {"dry_run": dry_run, **to_json(synced)})
+    query = ask.query
+    synced = await changed(ask, lambda: _synced(ask.s, ask.body, owner, query), is_asked_only=query.dry_run)
+    return Answer(HTTPStatus.OK, {"dry_run": query.dry_run, **to_json(synced)})
 
 
-def _synced(s: Scheduler, jobs: list[JSON], owner: str, *, dry_run: bool) -> Synced:
+def _synced(s: Scheduler, jobs: list[JSON], owner: str, query: SetAsked) -> Synced:
     specs = [_spec_of(index, data, owner) for index, data in enumerate(jobs)]
-    return s.sync(specs, owner=owner, dry_run=dry_run)
+    return s.sync(specs, owner=owner, prune=query.prune, dry_run=query.dry_run)
 
 
 def _spec_of(index: int, data: JSON, owner: str) -> JobSpec:
@@ -58,7 +59,7 @@ def _spec_of(index: int, data: JSON, owner: str) -> JobSpec:
     if not isinstance(data, dict):
         raise invalid(f"{place} must be an object, not {shown(data)}", place)
     check_id(data.get("id"), f"{place}.id")
-    if data.get("owner", owner) != owner:
+    if data.get("owner") not in (None, owner):
         raise invalid(f"{place}.owner must be {owner!r}, the owner of the set", f"{place}.owner")
     try:
         return from_json(JobSpec, {**data, "owner": owner})
