@@ -9,7 +9,7 @@ from typing import get_args
 from prose import fields_of, is_option, member_texts, options, paragraphs, public, sentence, value, verb
 
 import scheduler
-from scheduler import Delivery, Event, Job, JobStatistics, Missed, MissedReason, Outcome, Overlap, Scheduler
+from scheduler import Delivery, Event, Job, JobStatistics, Missed, MissedReason, Outcome, Overlap, Scheduler, Verdict
 
 
 def scheduler_page() -> str:
@@ -81,6 +81,9 @@ def events_page() -> str:
             "## Missed reasons",
             "`RunMissed.reason` and `Record.reason` are one of these.",
             members(MissedReason),
+            "## Verdicts",
+            "`Why.verdict` is one of these: [why did it not run?](../why.md)",
+            members(Verdict),
             "## Rules",
             *(f"### {each.__name__}\n\n{paragraphs(each.__doc__ or '')}\n\n{members(each)}" for each in RULES),
         ]

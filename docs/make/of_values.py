@@ -9,6 +9,7 @@ from typing import Any
 from prose import fields_of, paragraphs
 
 from scheduler import (
+    Holder,
     JobInfo,
     JobSpec,
     Pause,
@@ -16,6 +17,8 @@ from scheduler import (
     Retry,
     RunInfo,
     Synced,
+    Waited,
+    Why,
     export_json,
     export_toml,
     from_json,
@@ -39,7 +42,11 @@ def values_page() -> str:
             f"```json\n{json.dumps(to_json(EXAMPLE), indent=2)}\n```",
             "Each key takes:",
             keys(json_schema_of(JobSpec)["properties"]),
-            *(part for kind in (JobInfo, RunInfo, Synced, Pause, Record) for part in class_item(kind)),
+            *(
+                part
+                for kind in (JobInfo, RunInfo, Synced, Pause, Record, Why, Waited, Holder)
+                for part in class_item(kind)
+            ),
         ]
     )
 

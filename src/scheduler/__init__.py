@@ -30,7 +30,7 @@ from ._memory import Record, record_of
 from ._running import SchedulerState
 from ._runs import Subtask
 from ._scheduler import Scheduler
-from ._shape import JobInfo, JobSpec, RunInfo, from_json, json_schema_of, to_json
+from ._shape import Holder, JobInfo, JobSpec, RunInfo, Waited, from_json, json_schema_of, to_json
 from ._sync import Synced
 from ._tune_gc import tune_gc
 from ._values import (
@@ -90,6 +90,7 @@ from ._values import (
     WatchdogStatistics,
     WrongOwner,
 )
+from ._why import Verdict, Why, why_from
 from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = [
@@ -112,6 +113,7 @@ __all__ = [
     "Finding",
     "Fleet",
     "FleetStatistics",
+    "Holder",
     "ImpossibleTransition",
     "InvalidJob",
     "Job",
@@ -174,7 +176,10 @@ __all__ = [
     "TooManySubtasks",
     "UnknownLimit",
     "UnknownTask",
+    "Verdict",
+    "Waited",
     "WatchdogStatistics",
+    "Why",
     "WrongOwner",
     "audit_store",
     "current_run",
@@ -188,6 +193,7 @@ __all__ = [
     "record_of",
     "to_json",
     "tune_gc",
+    "why_from",
 ]
 
 if TYPE_CHECKING:

@@ -39,6 +39,7 @@ from ._shape import (
 from ._sync import Sync, Synced
 from ._values import Audit, Delivery, Event, InvalidJob, Listener, Overlap, Retry, scope_of
 from ._views import Views
+from ._why import Whys
 from ._words import refuse_options
 from .queues import Queue
 from .stores import Retention, Store
@@ -123,6 +124,7 @@ class Scheduler(Views):
             )
             remembering = with_store(options, self._core, self._registry, self._tasks, self._rests)
         self._memory, self._watchdog, self._units = remembering.memory, remembering.watchdog, remembering.units
+        self._whys = Whys(self._core, self._registry, self._memory)
         self._policies = Policies()
         self._sync = Sync(self._registry, self._core, self._tasks, has_store=store is not None)
         self._group: TaskGroup | None = None

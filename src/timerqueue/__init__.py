@@ -9,7 +9,7 @@ from ._forks import LeftBehind, Resident
 from ._gil import check_build
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
-from ._limits import Lender, LimitStatistics, Needs, needs_of
+from ._limits import HeldUnits, Lender, LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 from ._rests import Rests
@@ -28,6 +28,7 @@ __all__ = [
     "Detached",
     "Entry",
     "Held",
+    "HeldUnits",
     "Host",
     "LeftBehind",
     "Lender",

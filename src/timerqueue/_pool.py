@@ -17,7 +17,7 @@ from attrs import frozen
 from ._clock import Clock, SystemClock
 from ._forks import Resident
 from ._lifecycle import Lifecycle
-from ._limits import Lender, Limits, LimitStatistics, Needs, needs_of
+from ._limits import HeldUnits, Lender, Limits, LimitStatistics, Needs, needs_of
 from ._workers import Bundle, Work, Workers
 
 logger = getLogger(__name__)
@@ -85,6 +85,7 @@ class TaskPool(Resident):
         self._workers = Workers(self._clock.monotonic, self._release, self._submit_rest)
         self._group: TaskGroup | None = None
         self._emptied: anyio.Event | None = None
+        self._waits: Callable[[Work, Work | None], object] | None = None
         self._bind_to_process("TaskPool", "_lifecycle")
 
     async def __aenter__(self) -> Self:
@@ -163,7 +164,13 @@ class TaskPool(Resident):
                 limits.wait(work, (work.due - AGEING * work.priority, next(self._sequence)))
                 if limits.used < limits.capacity:
                     ready.extend(limits.admit())
+                if self._waits is not None:
+                    self._waits(work, None)
         self._workers.call_if_needed()
+
+    def tell_waits(self, waits: Callable[[Work, Work | None], object]) -> None:
+        """Call `waits` with work that finds no room, and again with the work whose end makes room. It never raises."""
+        self._waits = waits
 
     def _submit_rest(self, bundle: Bundle) -> None:
         """Place the rest of a bundle before work due at the same time."""
@@ -289,6 +296,13 @@ class TaskPool(Resident):
         """Return the named limit that waiting work waits for. None: the capacity, or its turn. Any thread."""
         return self._limits.place_of(work.needs)
 
+    def held(self, name: str, most: int) -> HeldUnits[Work]:
+        """Return how the units of a limit are held now, and `most` of the works that hold them. Any thread."""
+        return self._limits.held(name, most)
+
+    def ahead_of(self, work: Work) -> int:
+        return self._limits.ahead(work.needs)
+
     def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[float], int]]:
         """Yield each line that only lent units hold up: needs, first `most` ranks, best first, and at most its length.
 
@@ -342,7 +356,7 @@ class TaskPool(Resident):
             if self._emptied is not None and not limits.used:
                 self._emptied.set()
         elif limits.open_lines or limits.used >= limits.capacity or (following := limits.next_plain()) is None:
-            self._fill()
+            self._fill(work)
         else:
             ready = self._workers.ready
             if ready and _rank(following) < _rank(ready[0]):
@@ -350,8 +364,12 @@ class TaskPool(Resident):
             else:
                 ready.append(following)  # the worker that released takes it next
 
-    def _fill(self) -> None:
-        self._workers.ready.extend(self._limits.admit())
+    def _fill(self, released: Work | None = None) -> None:
+        admitted = [*self._limits.admit()]
+        if self._waits is not None and released is not None:
+            for work in admitted:
+                self._waits(work, released)
+        self._workers.ready.extend(admitted)
         self._workers.call_if_needed()
         if not self._limits.used and not self._limits.waiting and self._emptied is not None:
             self._emptied.set()

@@ -9,7 +9,7 @@ from schedule import Schedule
 from timerqueue import OUT, Alarm, Work
 
 from .._plan import CrashFloor, Planner
-from .._shape import JobInfo, JobSpec, SomeSchedule
+from .._shape import JobInfo, JobSpec, SomeSchedule, Waited
 from .._values import (
     GONE,
     SCHEDULED,
@@ -305,6 +305,8 @@ class JobAttempt(Work):
     """
     is_held = is_sent = is_marked = goes_without = False
     dropped_for: MissedReason | None = None
+    waited: Waited | None = None
+    """What it found when it had no room."""
 
     @property
     def func(self) -> Callable[..., Any]:  # type: ignore[override] # read from the job
@@ -322,6 +324,12 @@ class JobAttempt(Work):
     def is_owed(self) -> bool:
         """Whether its tick must not be lost, because it is owed or tried again: no other takes its place."""
         return self.owes is not None or (self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE)
+
+    def keep_note(self, waited: Waited | None) -> None:
+        """Keep what another run found, whose tick it takes over."""
+
+    def note_anew(self) -> None:
+        """Note what a run finds that stands for a newer tick."""
 
     @property
     def is_a_run(self) -> bool:

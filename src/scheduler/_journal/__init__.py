@@ -4,10 +4,10 @@ It never sends. On the loop's thread, except checks of jobs before they are stor
 """
 
 from .aside import Aside
-from .definition import stored_job
+from .definition import columns_of, stored_job
 from .journal import Journal
 from .local_writes import LocalWrites
-from .pending import MOST_JOBS, ended_tick, missed_tick
+from .pending import MOST_JOBS
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
 from .rows import (
@@ -24,6 +24,7 @@ from .rows import (
 )
 from .sanitize import Wrong, sound_job, sound_pause, sound_state, sound_tick
 from .sealed import Flushed, Sealed
+from .ticks import ended_tick, missed_tick
 
 __all__ = [
     "MOST_JOBS",
@@ -36,6 +37,7 @@ __all__ = [
     "Wrong",
     "check_interval",
     "check_pause",
+    "columns_of",
     "ended_tick",
     "known_row",
     "missed_tick",

@@ -20,9 +20,10 @@ from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
 from .aside import Aside
 from .local_writes import LocalWrites
-from .pending import Pending, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
+from .pending import Pending, with_pause
 from .rows import job_pause, requested, row_of, stored_pause
 from .sealed import Flushed, Sealed
+from .ticks import dropped_attempt, missed_tick, renamed_tick, unmarked_tick
 
 
 class Journal:
@@ -61,6 +62,11 @@ class Journal:
         """Number marks by this epoch. Later calls change nothing."""
         if self._fence is None:
             self._fence = epoch << 32
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch by which marks are numbered. None: there is no open store."""
+        return None if self._fence is None else self._fence >> 32
 
     def reopen(self, epoch: int) -> None:
         self._fence = epoch << 32
@@ -276,7 +282,7 @@ class Journal:
         self._touch_with_tick(run.job)
         if self.withdraw(run):
             if run.attempt == 1:
-                self.missed(run.job, missed_tick(run.job.id, run.due_us, run.due_us, 1, reason))
+                self.missed(run.job, missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, waited=run.waited))
             return
         run.job.counts().runs -= 1
         if reason is not MissedReason.REPEATED:

@@ -8,10 +8,7 @@ from attrs import Factory, define
 
 from .._jobs import Job, JobAttempt
 from .._plan import Timeline
-from .._values import MissedReason, Outcome
 from ..stores import (
-    AT_LEAST,
-    RUNNING,
     Batch,
     JobPause,
     Placed,
@@ -24,6 +21,7 @@ from ..stores import (
 )
 from .rows import state_of
 from .sealed import Flushed, Sealed
+from .ticks import mark_of
 
 MOST_JOBS: Final = 2_000
 """Rows, and states without a tick, in a batch."""
@@ -153,15 +151,14 @@ class Pending:
             last_due_us=max(tick.last_due_us or tick.due_us, one.last_due_us or one.due_us),
             ended_us=tick.ended_us,
             error=one.error or tick.error,
+            waited=one.waited or tick.waited,
         )
 
     def seal(self, timeline: Timeline, now_us: int) -> tuple[Sealed, Pending]:
         """Leave the rest to the next batch, unwalked: 100,000 states at once would stop the loop."""
         jobs = {id: self.jobs.pop(id) for id in self.together if id in self.jobs} | _first_of(self.jobs)
         states = {job.id: state_of(job, timeline) for job in self._chosen() if _is_ours(job)}
-        marks = [
-            StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
-        ]
+        marks = [mark_of(run, now_us) for run in self.marks]
         batch = Batch(
             jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished, self.placed
         )
@@ -225,80 +222,3 @@ def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
     return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
-
-
-def ended_tick(  # noqa: PLR0917 - made for each stored run
-    run: JobAttempt,
-    outcome: Outcome,
-    ended: float,
-    error: str | None,
-    trace: str | None,
-    result: str | None,
-    *,
-    owed: bool,
-) -> StoredTick:
-    """`ended`: UTC seconds. `result`: JSON."""
-    return StoredTick(
-        run.job.id,
-        run.due_us,
-        run.attempt,
-        run.fence_number,
-        outcome.value,
-        round(run.started_at * 1e6),
-        round(ended * 1e6),
-        run.lateness,
-        error,
-        trace,
-        result=result,
-        owed=owed,
-    )
-
-
-def unmarked_tick(run: JobAttempt, reason: MissedReason, now_us: int) -> StoredTick:
-    """The run never began, but its mark may be durable."""
-    if run.attempt == 1:
-        return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
-    return dropped_tick(run, reason, now_us)
-
-
-def dropped_tick(run: JobAttempt, reason: MissedReason, now_us: int) -> StoredTick:
-    return dropped_attempt(run.job.id, run.due_us, run.attempt, run.fence_number, reason, now_us)
-
-
-def dropped_attempt(  # noqa: PLR0917 - the columns, in their order
-    job_id: str, due_us: int, attempt: int, fence: int, reason: MissedReason, now_us: int
-) -> StoredTick:
-    error = f"attempt {attempt} was dropped before it began: {reason.value}"
-    before = attempt - 1  # the last attempt that ran
-    return StoredTick(job_id, due_us, before, fence, Outcome.CANCELLED.value, ended_us=now_us, error=error)
-
-
-def renamed_tick(tick: StoredTick) -> StoredTick:
-    due_us = tick.due_us + 1
-    return tick._replace(due_us=due_us, last_due_us=None if tick.last_due_us is None else max(due_us, tick.last_due_us))
-
-
-def missed_tick(  # noqa: PLR0917 - the columns, in their order
-    job_id: str,
-    first_us: int,
-    last_us: int,
-    count: int,
-    reason: MissedReason,
-    now_us: int | None = None,
-    *,
-    fence: int = 0,
-    is_exact: bool = True,
-    why: str | None = None,
-) -> StoredTick:
-    return StoredTick(
-        job_id,
-        first_us,
-        0,
-        fence,
-        Outcome.MISSED.value,
-        ended_us=now_us,
-        error=why if is_exact else AT_LEAST + (f": {why}" if why else ""),
-        reason=reason.value,
-        count=count,
-        last_due_us=last_us,
-    )

@@ -240,4 +240,5 @@ _TICK: Final[Mapping[str, Check]] = {
     "last_due_us": _is_instant,
     "result": _is_result,
     "owed": _is_truth,
+    "waited": _is_text,
 }

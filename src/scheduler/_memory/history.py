@@ -6,6 +6,7 @@ from datetime import datetime
 from attrs import frozen
 
 from .._plan import instant_of
+from .._shape import Waited, waited_of
 from .._values import MissedReason, Outcome
 from ..stores import AT_LEAST, RUNNING, StoredTick
 
@@ -19,6 +20,7 @@ class Record:
 
     `owed`: a death or a stop cut it off, and it will be tried again (at least once). `result`: the last result as JSON
     gives it back; None also beyond 2,048 characters. `error`: why a run failed, or which pause left out ticks.
+    `waited`: what a run that had no room found as it became due. It is kept if the run began late, or never.
     """
 
     job_id: str
@@ -36,6 +38,7 @@ class Record:
     result: object
     owed: bool = False
     is_exact: bool = True
+    waited: Waited | None = None
 
 
 def record_of(tick: StoredTick) -> Record:
@@ -59,6 +62,7 @@ def record_of(tick: StoredTick) -> Record:
         result=None if tick.result is None else json.loads(tick.result),
         owed=tick.owed,
         is_exact=not is_least,
+        waited=waited_of(tick.waited),
     )
 
 

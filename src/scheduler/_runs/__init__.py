@@ -8,16 +8,19 @@ from .bundles import RunBundle
 from .completion import count_what_runs
 from .marks import Marks
 from .overlap import drop_waiting
-from .run import Run
+from .run import MarkedRun, Run
 from .runs import Runs
 from .subtask import Subtask
+from .subtask_work import SubtaskWork
 
 __all__ = [
+    "MarkedRun",
     "Marks",
     "Run",
     "RunBundle",
     "Runs",
     "Subtask",
+    "SubtaskWork",
     "count_what_runs",
     "drop_waiting",
 ]

@@ -177,7 +177,7 @@ class Completion:
             if run.attempt == 1:
                 self._missed.count(run.job, run.due_us, run.due_us, 1, reason, is_exact=True)
         elif run.attempt == 1:
-            self._missed.miss(run.job, run.due_us, run.due_us, 1, reason)
+            self._missed.miss(run.job, run.due_us, run.due_us, 1, reason, waited=run.waited)
 
     def _is_left_due(self, run: MarkedRun) -> bool:
         is_to_come = run.owes is None and stays_due(run.job, run.due_us, run.attempt, self._timeline)

@@ -14,6 +14,8 @@ from typing import assert_never
 from schedule import Missed
 
 from .._jobs import Job, JobAttempt
+from .._plan import instant_of
+from .._shape import Waited
 from .._starts import MissedTicks, go_along, no_place, waits_for
 from .._values import Cause, MissedReason, Overlap
 
@@ -35,8 +37,8 @@ def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: i
     if room == 0 and _goes_along(job, (due_us, attempt)):
         return False
     if waiting and (room == 0 or overlap is Overlap.REPLACE):
-        reason = waits_for(waiting[0])
-        _miss(missed, job, _shift(waiting, due, due_us, attempt), reason)
+        reason, waited = waits_for(waiting[0]), waiting[0].waited
+        _miss(missed, job, _shift(waiting, due, due_us, attempt), reason, waited)
     elif not job.runs or room == 0:
         _miss(missed, job, (due_us, attempt), no_place(job))
     else:
@@ -73,13 +75,25 @@ def _is_exchangeable(run: JobAttempt) -> bool:
     return run.started is None and not run.is_owed and not run.is_sent
 
 
-def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> None:
+def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason, waited: Waited | None = None) -> None:
     """Miss a tick. Call it last: a listener may pause the job."""
     due_us, attempt = tick
     if _goes_along(job, tick):
         return
     if attempt == 1:  # the end of another attempt's tick is known already
-        missed.miss(job, due_us, due_us, 1, reason)
+        if waited is None and job.task is not None:
+            waited = _in_the_way(job, due_us, reason)
+        missed.miss(job, due_us, due_us, 1, reason, waited=waited)
+
+
+def _in_the_way(job: Job, due_us: int, reason: MissedReason) -> Waited | None:
+    """Return what kept a stored job's tick from running: what its waiting run found, or the run that goes on."""
+    if reason is MissedReason.NO_ROOM:
+        for run in job.runs:
+            if run.waited is not None and run.started is None:
+                return run.waited
+    earlier = next((run.due_us for run in job.runs if run.due_us < due_us), None)
+    return None if earlier is None else Waited(at=instant_of(due_us), run=instant_of(earlier))
 
 
 def _goes_along(job: Job, tick: Tick) -> bool:
@@ -94,26 +108,29 @@ def _shift(waiting: list[JobAttempt], due: float, due_us: int, attempt: int) -> 
     oldest = waiting[0].due_us, waiting[0].attempt
     for run, following in pairwise(waiting):
         run.stand_for(following.due, following.due_us, following.attempt)
+        run.keep_note(following.waited)
     waiting[-1].stand_for(due, due_us, attempt)
+    waiting[-1].note_anew()
     return oldest
 
 
 def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[JobAttempt]) -> None:
     if job.backlog is None:
         job.backlog = deque()
-    backlog, gone = job.backlog, []
+    backlog = job.backlog
+    gone: list[tuple[Tick, MissedReason, Waited | None]] = []
     backlog.append(tick)
     while len(backlog) > room:
         oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are owed attempts
         backlog.remove(oldest)
         due_us, attempt = oldest
         if waiting and attempt == 1:  # then the run that waits for room is older still
-            reason = waits_for(waiting[0])
-            gone.append((_shift(waiting, due_us * 1e-6 - missed.timeline.offset, due_us, attempt), reason))
+            reason, waited = waits_for(waiting[0]), waiting[0].waited
+            gone.append((_shift(waiting, due_us * 1e-6 - missed.timeline.offset, due_us, attempt), reason, waited))
         else:
-            gone.append((oldest, no_place(job)))
-    for each, reason in gone:
-        _miss(missed, job, each, reason)
+            gone.append((oldest, no_place(job), None))
+    for each, reason, waited in gone:
+        _miss(missed, job, each, reason, waited)
 
 
 def _backlog_room(job: Job) -> int:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from typing import Any, Protocol, assert_never
 
 from timerqueue import HELD, Bundle, Held, Needs, Work
 
 from .._jobs import RUN, Job, JobAttempt, NotLaunched
-from .._shape import NO_KWARGS, copied
+from .._shape import NO_KWARGS, Waited, copied
 from .._values import (
     LONGEST_ERROR,
     RUNNING,
@@ -43,6 +43,8 @@ class RunOwner(Protocol):
     kill_after: float
     is_stopping: bool
     listeners: Listeners
+    note_waiting: Callable[[Run], object]
+    """Note what a stored run finds that waits for room."""
 
     def mark(self, run: MarkedRun, now: float) -> bool:
         """Mark a run with room. True: it begins once the mark is durable. False: at once."""
@@ -308,13 +310,20 @@ class MarkedRun(Run):
     `is_marked`: the mark is durable.
     """
 
-    __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent")
+    __slots__ = ("dropped_for", "fence_number", "goes_without", "is_held", "is_marked", "is_sent", "waited")
 
     def __init__(self, owner: RunOwner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
         self.fence_number = 0
         self.is_held = self.is_sent = self.is_marked = self.goes_without = False
-        self.dropped_for = None
+        self.dropped_for = self.waited = None
+
+    def keep_note(self, waited: Waited | None) -> None:
+        self.waited = waited
+
+    def note_anew(self) -> None:
+        self.waited = None
+        self.owner.note_waiting(self)
 
     @property
     def is_a_run(self) -> bool:

@@ -89,6 +89,7 @@ class Runs(Services):
         self.is_stopping = False
         self.is_on_demand = False
         """Jobs run when told to, not by schedule."""
+        self.note_waiting: Callable[[Run], object] = _unnoted
         self._when_idle: Callable[[], None] | None = None
         self.relaunches = Relaunches(queue, pool.submit, listeners)
         self.has_priorities = False
@@ -386,3 +387,6 @@ class Runs(Services):
             work.drop()
         else:
             self.pool.cancel(work)
+
+
+def _unnoted(_run: Run) -> None: ...

@@ -37,21 +37,26 @@ from .policies import SHARED_POLICIES, Policies
 from .reading import from_json, json_schema_of
 from .spec import JobSpec, typed
 from .spec_json import path_of
+from .waited import LATE, MOST_HOLDERS, Holder, Waited, waited_of, waited_text
 from .writing import to_json
 
 __all__ = [
     "APART",
     "DEFAULT",
     "LARGEST",
+    "LATE",
+    "MOST_HOLDERS",
     "NO_KWARGS",
     "NO_TAGS",
     "SHARED_POLICIES",
+    "Holder",
     "Informed",
     "JobInfo",
     "JobSpec",
     "Policies",
     "RunInfo",
     "SomeSchedule",
+    "Waited",
     "args_of",
     "check_text",
     "copied",
@@ -84,4 +89,6 @@ __all__ = [
     "to_json",
     "typed",
     "until_of",
+    "waited_of",
+    "waited_text",
 ]

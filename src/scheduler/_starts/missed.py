@@ -8,6 +8,7 @@ from logging import getLogger
 from .._jobs import Job
 from .._journal import Journal, missed_tick, requested, stays_due
 from .._plan import Timeline, instant_of
+from .._shape import Waited
 from .._values import Cause, Listeners, MissedReason, RunMissed
 from .answers import answer, answer_given_up
 from .why_missed import HAS_RECORD, ended_by
@@ -35,10 +36,11 @@ class MissedTicks:
         *,
         is_exact: bool = True,
         why: str | None = None,
+        waited: Waited | None = None,
     ) -> None:
         """Count and record ticks, and tell listeners. `why`: more than the reason says."""
         if job.task is not None:
-            tick = missed_tick(job.id, first_us, last_us, count, reason, is_exact=is_exact, why=why)
+            tick = missed_tick(job.id, first_us, last_us, count, reason, is_exact=is_exact, why=why, waited=waited)
             self._journal.missed(job, tick)
         self.count(job, first_us, last_us, count, reason, is_exact=is_exact, why=why)
 

@@ -15,6 +15,7 @@ from .._shape import RunInfo, count_of
 from .._statistics import statistics_of
 from .._values import Pause, SchedulerStatistics
 from .._watchdog import Watchdog
+from .._why import Why, Whys
 from .what_runs import runs_now
 
 
@@ -26,6 +27,7 @@ class Views(RunsOnce):
     _pool: TaskPool
     _registry: PartedRegistry
     _watchdog: Watchdog
+    _whys: Whys
 
     def get(self, id: str) -> Job:
         """Return the job of that id. Raises JobNotFound."""
@@ -46,6 +48,16 @@ class Views(RunsOnce):
         Any thread.
         """
         return runs_now(self._core, self._pool)
+
+    async def why(self, job_id: str, at: datetime | None = None) -> Why:
+        """Return why a job did or did not run at an instant; `str` says it in English.
+
+        `at` None: its last due instant, or why it does not start now. An instant without a fraction stands for its
+        whole second. Without a store only what goes on now and the last run are known. Call it on the event loop of
+        any thread. Raises StoreError or InvalidJob.
+        """
+        at = None if at is None else aware("at", at)
+        return await self._whys.why(job_id, at, self.runs())
 
     def pauses(self) -> list[Pause]:
         """Return the present pauses of everything and of tags. One job's pause is in `Job.error`."""

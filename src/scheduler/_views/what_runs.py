@@ -12,9 +12,9 @@ from .._loop import Core
 from .._plan import instant_at, instant_of
 from .._runs import Run
 from .._shape import RunInfo
+from .._why import RUN_GOES_ON
 
 NOT_RECORDED: Final = "the store has not recorded its start yet"
-RUN_GOES_ON: Final = "an earlier run of its job has not ended"
 
 
 def runs_now(core: Core, pool: TaskPool) -> list[RunInfo]:

@@ -125,6 +125,8 @@ class StoredTick(NamedTuple):
     """JSON of at most LONGEST_RESULT characters."""
     owed: bool = False
     """Cut off by a death or a stop; will be tried again."""
+    waited: str | None = None
+    """JSON: which full limit it waited for, and what held its units. Of late and missed ticks only."""
 
 
 SIZE_OF_TICK: Final = 200
@@ -133,8 +135,8 @@ SIZE_OF_TICK: Final = 200
 
 def size_of(tick: StoredTick) -> int:
     size = SIZE_OF_TICK + len(tick.job_id)
-    if tick.error or tick.trace or tick.result:
-        size += len(tick.error or "") + len(tick.trace or "") + len(tick.result or "")
+    if tick.error or tick.trace or tick.result or tick.waited:
+        size += sum(len(text or "") for text in (tick.error, tick.trace, tick.result, tick.waited))
     return size
 
 
@@ -145,6 +147,14 @@ class StoredPause(NamedTuple):
     reason: str
     since_us: int
     until_us: int | None = None
+
+
+class Stood(NamedTuple):
+    """A job's row and state, and all pauses of scopes. `job` None: there is no such job."""
+
+    job: StoredJob | None
+    state: StoredState | None
+    pauses: list[StoredPause]
 
 
 class Execution(NamedTuple):

@@ -25,6 +25,7 @@ from ._rows import (
     Execution,
     Receipt,
     Retention,
+    Stood,
     StoredJob,
     StoredPause,
     StoredState,
@@ -173,6 +174,12 @@ class MemoryStore(Resident):
             tick for tick in ticks if job_id in {None, tick.job_id} and (before_us is None or tick.due_us < before_us)
         )
         return nlargest(limit, asked, key=_due)
+
+    def standing(self, job_id: str) -> Stood:
+        """Return a job's row and state, and all pauses."""
+        data = self._data
+        with data.lock:
+            return Stood(data.jobs.get(job_id), data.states.get(job_id), [*data.pauses.values()])
 
     def prune(self, retention: Retention, now_us: int) -> int:
         """Delete at most a thousand records over the bounds."""

@@ -35,11 +35,11 @@ from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, check_ours, make_way
 from ._postgres.spare import Spare
 from ._postgres.statements import Statements
-from ._postgres.table import loaded, storable
+from ._postgres.table import loaded, stood, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements
 from ._postgres.visits import PostgresVisit, read_fleet, read_server
 from ._postgres.voting import PostgresVoting, VotingStatements
-from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._rows import Batch, Changes, Receipt, Retention, Stood, StoredJob, StoredPause, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing, StoreServer
 from ._store import Opened, StoreForked, StoreUnusable
 from ._units import Lending
@@ -274,6 +274,12 @@ class PostgresStore(Resident):
             return [StoredTick(*row) for row in found]
         with self._reading() as reader:
             return [StoredTick(*row) for row in reader.execute(*asked)]
+
+    def standing(self, job_id: str) -> Stood:
+        """Return a job's row and state, and all pauses. The store need not be open."""
+        with self._reading() as reader:
+            found = [*reader.execute(self._statements.standing, [storable(job_id)])]
+            return stood(found, reader.execute(self._statements.pauses))
 
     def fleet(self) -> FleetView:
         """Return this store's nodes. It need not be open. Raises NoTables."""

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from ._rows import RUNNING, Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._rows import RUNNING, Batch, Changes, Receipt, Retention, Stood, StoredJob, StoredPause, StoredState, StoredTick
 from ._sqlite import rows
 from ._sqlite.connection import Durability, fetch, primary_code
 from ._sqlite.pruning import REMOVE_TICKS, RecordTally
@@ -169,6 +169,11 @@ class SQLiteStore:
                 found = fetch(reader, _HISTORY_OF_JOB, (rows.without_surrogates([job_id])[0], before_us, limit))
         return [_tick(row) for row in found]
 
+    def standing(self, job_id: str) -> Stood:
+        """Return a job's row and state, and all pauses. Like `history`, it needs no open store."""
+        with self._session.reader() as reader:
+            return rows.stood(reader, job_id)
+
     def prune(self, retention: Retention, now_us: int) -> int:
         """Delete at most 5,000 records. On a full disk, the ballast makes room for that."""
         with self._session.errors():
@@ -240,17 +245,11 @@ def _changes(writer: sqlite3.Connection, edited: set[tuple[str, str]]) -> Change
 def _load(reader: sqlite3.Connection, order: list[tuple[int]]) -> list[tuple[StoredJob, StoredState | None]]:
     found = {row[0]: row for row in rows.ask(reader, _ROWS, order)}
     ordered = (found[rowid] for (rowid,) in order)
-    return [(StoredJob._make(row[1:_JOB_ENDS]), _state(row[_JOB_ENDS:])) for row in ordered]
-
-
-def _state(row: tuple[Any, ...]) -> StoredState | None:
-    if row[0] is None:
-        return None
-    return StoredState._make((*row[:2], bool(row[2]), *row[3:-1], bool(row[-1])))
+    return [(StoredJob._make(row[1:_JOB_ENDS]), rows.state(row[_JOB_ENDS:])) for row in ordered]
 
 
 def _tick(row: tuple[Any, ...]) -> StoredTick:
-    return StoredTick._make((*row[:-1], bool(row[-1])))
+    return StoredTick._make((*row[:-2], bool(row[-2]), row[-1]))
 
 
 def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:

@@ -12,8 +12,8 @@ from ._store_rows import ALL_RECORDS, due_at, end, history_of, mark, missed, pru
 NO_BOUND = Retention(per_job=None, age=None, total_bytes=None)
 
 
-def ends(job_id: str, *seconds: int, trace: str | None = None) -> list[StoredTick]:
-    return [end(mark(job_id, second, fence=1), Outcome.FAILED, trace=trace) for second in seconds]
+def ends(job_id: str, *seconds: int, **others: str) -> list[StoredTick]:
+    return [end(mark(job_id, second, fence=1), Outcome.FAILED, **others) for second in seconds]
 
 
 class RulesOfHistory(StoreFixtures):
@@ -78,16 +78,17 @@ class RulesOfPruning(StoreFixtures):
         )
         assert history_of(store) == [long]
 
-    def test_by_bytes(self, store: Store) -> None:
+    @pytest.mark.parametrize("column", ["trace", "waited"])
+    def test_by_bytes(self, store: Store, column: str) -> None:
         texts = ["".join(sha256(f"{tick} {part}".encode()).hexdigest() for part in range(200)) for tick in range(100)]
         total = sum(map(len, texts))
         for number, text in enumerate(texts):
-            store.commit(Batch(ended=ends("ab"[number % 2], number, trace=text)))
+            store.commit(Batch(ended=ends("ab"[number % 2], number, **{column: text})))
         assert store.prune(Retention(per_job=None, age=None, total_bytes=total * 20), due_at(100)) == 0
         gone = sum(prune_all(store, Retention(per_job=None, age=None, total_bytes=total // 2), due_at(100)))
         left = history_of(store)
         assert [tick.due_us for tick in left] == [due_at(number) for number in range(gone, len(texts))]
-        assert 0 < sum(len(tick.trace or "") for tick in left) < total
+        assert 0 < sum(len(tick.trace or tick.waited or "") for tick in left) < total
 
     def test_running_ticks_stay(self, store: Store) -> None:
         """They count for no bound."""

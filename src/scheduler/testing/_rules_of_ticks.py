@@ -136,6 +136,7 @@ class RulesOfTicks(StoreFixtures):
             due_at(9),
             '{"b": 1, "a": ["\u00fc", 1.0]}',
             owed=True,
+            waited='{"at":0,"limit":"db","size":1,"held":[]}',
         )
         store.commit(Batch(ended=[tick]))
         found = history_of(store)

@@ -170,6 +170,7 @@ class StoreMachine(RuleBasedStateMachine):
                     error=data.draw(maybe),
                     result=data.draw(maybe),
                     owed=data.draw(st.booleans()),
+                    waited=data.draw(maybe),
                 )
             )
         return ended

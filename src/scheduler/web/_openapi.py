@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from .._memory import Record
 from .._shape import JobInfo, JobSpec, json_schema_of
+from .._why import Why
 from ._protocol import JSON, MEDIA_TYPE, Route, Routes, parameters_of
 
-_KINDS: Final[dict[str, type]] = {"Job": JobInfo, "JobSpec": JobSpec, "Record": Record}
+_KINDS: Final[dict[str, type]] = {"Job": JobInfo, "JobSpec": JobSpec, "Record": Record, "Why": Why}
 
 _PROBLEM: Final[JSON] = {
     "type": "object",
@@ -34,7 +35,7 @@ _REFUSED: Final[JSON] = {
 
 
 def of_value(name: str) -> JSON:
-    """Return a reference to the schema of a Job, JobSpec or Record."""
+    """Return a reference to the schema of a Job, JobSpec, Record or Why."""
     assert name in _KINDS
     return {"$ref": f"#/components/schemas/{name}"}
 

@@ -3,8 +3,8 @@
 Knows ranks and units, and neither tasks nor time.
 """
 
-from .limit import Lender, LimitStatistics
+from .limit import HeldUnits, Lender, LimitStatistics
 from .limits import Limits
 from .needs import Needs, needs_of
 
-__all__ = ["Lender", "LimitStatistics", "Limits", "Needs", "needs_of"]
+__all__ = ["HeldUnits", "Lender", "LimitStatistics", "Limits", "Needs", "needs_of"]

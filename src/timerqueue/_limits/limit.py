@@ -33,11 +33,26 @@ class LimitStatistics:
     family: str | None = None
 
 
+@frozen
+class HeldUnits(Generic[C]):
+    """The units of a limit at one moment. `holders`: some works that hold units, the longest holder first, of `count`.
+
+    Other units rest.
+    """
+
+    size: float
+    used: int
+    holders: tuple[C, ...] = ()
+    count: int = 0
+
+
 @define(eq=False)
 class Limit:
     size: float
     is_family_member: bool = False
     used: int = 0
+    holders: dict[Any, None] = field(factory=dict)
+    """Work that holds units, the longest holder first. Units that rest have no holder."""
     parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
     stranded: list[Line[Any]] = field(factory=list)
     """Lines that need more units than a shrunken limit has. They hold up no other line."""

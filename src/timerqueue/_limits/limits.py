@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Final, Generic
 
 from .._errors import UnknownLimit
-from .limit import C, Lender, LentLimit, Limit, LimitStatistics, Line
+from .limit import C, HeldUnits, Lender, LentLimit, Limit, LimitStatistics, Line
 from .needs import Needs
 from .plain_line import COMPACT_ABOVE, PlainLine, Rank
 
@@ -60,7 +61,7 @@ class Limits(Generic[C]):
                 limit = self._limit(name)
                 if limit.parked or not limit.has_room(units):
                     return False
-            self._use(claim.needs, 1)
+            self._hold(claim)
         self.used += 1
         return True
 
@@ -111,6 +112,8 @@ class Limits(Generic[C]):
         self.used -= 1
         if claim.needs:
             needs = claim.needs
+            for name, _ in needs:
+                self._limit(name).holders.pop(claim, None)
             if claim in self._begun:
                 self._begun.discard(claim)
                 needs = tuple(need for need in needs if not self.rests(need[0]))
@@ -125,7 +128,9 @@ class Limits(Generic[C]):
 
     def rested(self, needs: Needs) -> None:
         """Return units to their limits. Call `admit` next."""
-        self._use(needs, -1)
+        for name, units in needs:
+            self._limit(name).used -= units
+        self._drop_idle_members(needs)
         self._look_again(needs)
 
     def admit(self) -> Iterator[C]:
@@ -192,6 +197,23 @@ class Limits(Generic[C]):
     def used_of(self, name: str) -> int:
         limit = self._limits.get(name)
         return 0 if limit is None else limit.used
+
+    def held(self, name: str, most: int) -> HeldUnits[C]:
+        """Return how the units of a limit are held now. Any thread."""
+        limit = self._limits.get(name)
+        if limit is None:
+            return HeldUnits(self._size_of(name), 0)
+        holders = limit.holders
+        try:
+            some = tuple(islice(holders, most))
+        except RuntimeError:  # another thread has changed it meanwhile: a copy takes longer, if many hold units
+            some = tuple(islice(holders.copy(), most))
+        return HeldUnits(limit.size, limit.used, some, len(holders))
+
+    def ahead(self, needs: Needs) -> int:
+        """Count the work of a line but its last. Any thread."""
+        line = self._lines.get(needs)
+        return 0 if line is None else max(0, len(line.queue) - line.cancelled - 1)
 
     def place_of(self, needs: Needs) -> str | None:
         """Return the limit that holds up waiting work with these needs. None: no named limit does. Any thread."""
@@ -264,11 +286,11 @@ class Limits(Generic[C]):
             return LentLimit(size, is_member, name=name, lender=self._lender)
         return Limit(size, is_member)
 
-    def _use(self, needs: Needs, sign: int) -> None:
-        for name, units in needs:
-            self._limit(name).used += sign * units
-        if sign < 0:
-            self._drop_idle_members(needs)
+    def _hold(self, claim: C) -> None:
+        for name, units in claim.needs:
+            limit = self._limit(name)
+            limit.used += units
+            limit.holders[claim] = None
 
     def _drop_idle_members(self, needs: Needs) -> None:
         for name, _ in needs:
@@ -305,7 +327,7 @@ class Limits(Generic[C]):
         _, claim = heappop(line.queue)
         self.waiting -= 1
         self.used += 1
-        self._use(line.needs, 1)
+        self._hold(claim)
         line.refusals = 0
         if self._reserved is line:
             self._reserved = None

@@ -3,13 +3,18 @@
 
 import time
 from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from crash_load import KINDS, TAG
-from scheduler import Delivery
+from scheduler import Delivery, Verdict, why_from
 from scheduler.stores import RUNNING
 
 EVERYTHING = 2**31 - 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ASKED = 1_000
+RAN = {Verdict.RAN, Verdict.RAN_LATE, Verdict.CUT_OFF}
+NOT_RUN = {Verdict.CUT_OFF, Verdict.OVERLAPPED, Verdict.LEFT_OUT, Verdict.MISSED}
 NOT_THERE = (None, False)
 PARKED = "is parked: there is no task 'rare'"
 """What an agent logs that does not know the task of a job: as it should."""
@@ -50,6 +55,7 @@ class Evidence:
             ticks.reverse()
         self.records = {(tick.job_id, tick.due_us): tick for ticks in self.ticks.values() for tick in ticks}
         store.close()
+        self.store = store
         self.touched = defaultdict(list)
         for kind, *words in self.changes:
             if kind != "found":
@@ -231,6 +237,18 @@ def after(state, verb, argument):
     return state
 
 
+def answers_that_are_wrong(evidence):
+    """Of the last ticks, `why` says what the log of their task says: it has begun, or it has not."""
+    begun = {(effect.job, effect.due) for effect in evidence.effects}
+    for job, due in sorted(evidence.records, key=lambda tick: tick[1])[-ASKED:]:
+        why = why_from(evidence.store, job, EPOCH + timedelta(microseconds=due))
+        if why.verdict not in (RAN if (job, due) in begun else NOT_RUN):
+            yield f"{job}, {due}, {'has' if (job, due) in begun else 'has not'} begun: {why}"
+        for holder in () if why.waited is None else why.waited.holders:
+            if (holder.job_id, round((holder.due - EPOCH) / timedelta(microseconds=1))) not in evidence.records:
+                yield f"{holder} has no record: {why}"
+
+
 RULES = (
     runs_without_a_record,
     runs_that_are_repeated,
@@ -240,6 +258,7 @@ RULES = (
     owed_ticks_that_were_lost,
     jobs_that_stand_still,
     changes_that_are_lost,
+    answers_that_are_wrong,
 )
 
 # -- what must have happened -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Figures, limits and the description of the API."""
+"""Figures, limits, why a job did or did not run, and the description of the API."""
 
 import json
 import subprocess
@@ -6,8 +6,11 @@ import sys
 
 import pytest
 
+from kit import until
 from scheduler.web._openapi import openapi
 from scheduler.web._routes import ROUTES
+
+HOURLY = {"task": "nothing", "schedule": "@every 1h"}
 
 
 async def test_the_summary_counts_by_state_and_owner(s, reader):
@@ -135,3 +138,49 @@ def test_the_scheduler_does_not_import_the_api():
     code = "import sys, scheduler; print([each for each in sys.modules if 'starlette' in each or '.web' in each])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_why_is_a_value_and_a_sentence(s, admin, has_store):
+    """A run by hand is in the records, if records are kept."""
+    await admin.put("/v1/jobs/a", HOURLY)
+    end = await s.get("a").run_now()
+    said = (await admin.get(f"/v1/jobs/a/why?at={end.due.isoformat().replace('+00:00', 'Z')}")).json
+    assert said["job_id"] == "a"
+    assert said["verdict"] == ("ran" if has_store else "not_due")
+    assert said["text"].startswith("Job 'a' ")
+
+
+async def test_without_an_instant_it_says_what_comes_or_holds(s, admin):
+    """A paused job says who paused it, and why."""
+    await admin.put("/v1/jobs/a", HOURLY)
+    await admin.post("/v1/jobs/a/pause", {"reason": "new disks"})
+    said = (await admin.get("/v1/jobs/a/why")).json
+    assert (said["verdict"], said["pause"]["reason"]) == ("paused", "new disks")
+    assert "new disks" in said["text"]
+
+
+async def test_a_job_that_is_gone_is_no_error(admin):
+    """Its records may be there still."""
+    said = await admin.get("/v1/jobs/nobody/why")
+    assert (said.status, said.json["verdict"]) == (200, "gone")
+
+
+async def test_a_wrong_instant_is_refused(admin):
+    """With the name of the key."""
+    assert (await admin.get("/v1/jobs/a/why?at=yesterday")).json["key"] == "at"
+
+
+async def test_a_reader_sees_no_error_of_a_run(s, admin, reader, has_store):
+    """Neither as a value nor in the sentence."""
+
+    def broken():
+        msg = "the secret is 4711"
+        raise ValueError(msg)
+
+    s.register("broken", broken)
+    await admin.put("/v1/jobs/a", {**HOURLY, "task": "broken"})
+    await s.get("a").run_now()
+    await until(lambda: not s.runs())
+    seen, masked = await admin.get("/v1/jobs/a/why"), await reader.get("/v1/jobs/a/why")
+    assert ("4711" in (seen.json["error"] or "")) is has_store
+    assert b"4711" not in masked.body

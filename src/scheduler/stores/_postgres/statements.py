@@ -204,6 +204,12 @@ class Statements:
         self.history_of_job = self.of(
             "SELECT {columns} FROM {schema}.tick WHERE job_id = %s AND due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
         )
+        self.standing = self.of(
+            "SELECT {job}, {state} FROM {schema}.job"
+            " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id WHERE job.id = %s",
+            job=JOB.qualified,
+            state=STATE.qualified,
+        )
         self.pauses = self.of("SELECT {columns} FROM {schema}.pause", PAUSE)
         self.owed = self.of("SELECT {columns} FROM {schema}.tick WHERE owed", TICK)
         self.running = self.of("SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'", TICK)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final, LiteralString, NamedTuple, get_args, get_type_hints
 
 from attrs import Factory, evolve, frozen
 
-from .._rows import Execution, Placed, Planned, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
+from .._rows import Execution, Placed, Planned, Stood, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
 from .connection import sql
 
 Row = tuple[Any, ...]
@@ -109,6 +109,11 @@ JOB_BUT_ITS_PAUSE: Final = evolve(JOB, kept=frozenset({"paused", "paused_until_u
 EXECUTION: Final = _table("execution", Execution, "job_id", "due_us")
 PLANNED: Final = _table("planned", Planned, "job_id")
 PLACED: Final = _table("placed", Placed, "job_id", "due_us")
+
+
+def stood(rows: Sequence[Row], pauses: Iterable[Row]) -> Stood:
+    job, state = loaded(rows[0]) if rows else (None, None)
+    return Stood(job, state, [StoredPause(*row) for row in pauses])
 
 
 def loaded(row: Row) -> tuple[StoredJob, StoredState | None]:

@@ -24,7 +24,7 @@ SHARE_OF_JOB: Final = 16
 _LONGEST: Final = 2**62
 _SIZE: Final = (
     f"{SIZE_OF_TICK} + length(job_id) + coalesce(length(error), 0) "
-    "+ coalesce(length(trace), 0) + coalesce(length(result), 0)"
+    "+ coalesce(length(trace), 0) + coalesce(length(result), 0) + coalesce(length(waited), 0)"
 )
 _MAY_GO: Final = f"outcome <> '{RUNNING}' AND owed = 0"
 _COUNT: Final = "SELECT job_id, count(*) FROM tick GROUP BY job_id"

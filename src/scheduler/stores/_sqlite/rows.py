@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from typing import Any, Final
 
 from ..._values import Outcome
-from .._rows import RUNNING, StoredJob, StoredPause, StoredState, StoredTick
+from .._rows import RUNNING, Stood, StoredJob, StoredPause, StoredState, StoredTick
 from .connection import fetch
 
 MOST_ROWS: Final = 1_024
@@ -57,6 +57,26 @@ JOBS: Final = f"SELECT {', '.join(StoredJob._fields)} FROM job WHERE id IN ({{ro
 PAUSES: Final = f"SELECT {', '.join(StoredPause._fields)} FROM pause"  # noqa: S608 - our own names
 PAUSES_OF: Final = f"{PAUSES} WHERE scope IN ({{rows}})"
 FENCES: Final = "SELECT job_id, due_us, fence FROM tick WHERE (job_id, due_us) IN ({rows})"
+
+
+_STANDING: Final = f"""
+    SELECT {", ".join(StoredJob._fields)}, {", ".join(StoredState._fields)}
+    FROM job LEFT JOIN job_state ON job_id = id WHERE id = ?
+"""  # noqa: S608 - our own names
+
+
+def stood(connection: Connection, job_id: str) -> Stood:
+    width = len(StoredJob._fields)
+    pauses = [StoredPause._make(row) for row in fetch(connection, PAUSES)]
+    for row in fetch(connection, _STANDING, without_surrogates([job_id])):
+        return Stood(StoredJob._make(row[:width]), state(row[width:]), pauses)
+    return Stood(None, None, pauses)
+
+
+def state(row: Row) -> StoredState | None:
+    if row[0] is None:
+        return None
+    return StoredState._make((*row[:2], bool(row[2]), *row[3:-1], bool(row[-1])))
 
 
 def put(connection: Connection, sql: str, rows: Sequence[Row]) -> int:

@@ -178,7 +178,9 @@ CREATE VIEW job_statistics AS SELECT
 FROM job LEFT JOIN job_state ON job_id = id;
 """
 
-MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3)
+_VERSION_4: Final = "ALTER TABLE tick ADD COLUMN waited TEXT;"
+
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """The n-th leads to version n. Never change one; append."""
 
 

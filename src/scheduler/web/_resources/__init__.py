@@ -19,6 +19,7 @@ from .jobs import (
 from .listing import LISTED, Listing, list_jobs
 from .overview import SIZES, get_limits, healthz, patch_limits, read_sizes, readyz, summary
 from .sets import LARGE, SetAsked, put_set, read_set
+from .whys import WhyAsked, get_why
 
 __all__ = [
     "LARGE",
@@ -32,9 +33,11 @@ __all__ = [
     "SetAsked",
     "Starting",
     "StartsAsked",
+    "WhyAsked",
     "delete_job",
     "get_job",
     "get_limits",
+    "get_why",
     "healthz",
     "list_jobs",
     "list_runs",

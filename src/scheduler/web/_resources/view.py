@@ -16,6 +16,7 @@ from ..._jobs import Handle, Job
 from ..._memory import Record
 from ..._shape import NO_KWARGS, JobInfo, JobSpec, to_json
 from ..._values import InvalidJob
+from ..._why import Why
 from .._protocol import JSON, Ask
 
 MASKED: Final = frozenset({"args", "kwargs", "error", "last_error", "last_result", "result", "spec_error", "traceback"})
@@ -67,6 +68,14 @@ def _info_of(job: Handle, *, has_arguments: bool) -> JobInfo:
 
 def record_view(record: Record, ask: Ask[Any, Any]) -> dict[str, JSON]:
     return _seen(to_json(record), ask)
+
+
+def why_view(why: Why, ask: Ask[Any, Any]) -> dict[str, JSON]:
+    """An error stands in the text, too: callers who may not see it read three dots there."""
+    view = to_json(why)
+    if why.error is not None and not ask.may("operate"):
+        view["text"] = view["text"].replace(why.error, "...")
+    return _seen(view, ask)
 
 
 def _seen(view: dict[str, JSON], ask: Ask[Any, Any]) -> dict[str, JSON]:

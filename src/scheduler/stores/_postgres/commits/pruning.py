@@ -33,7 +33,7 @@ BLOCKS: Final = 1_000
 
 SIZE: Final = (
     "200 + octet_length(job_id) + coalesce(octet_length(error), 0) + coalesce(octet_length(trace), 0)"
-    " + coalesce(octet_length(result), 0)"
+    " + coalesce(octet_length(result), 0) + coalesce(octet_length(waited), 0)"
 )
 """Bytes, roughly."""
 

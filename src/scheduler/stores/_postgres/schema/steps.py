@@ -252,6 +252,8 @@ COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer; DRO
 NUMBERED: Final = "ALTER TABLE {schema}.agent ADD COLUMN session bigint NOT NULL DEFAULT 0;"
 """The number of a node's commit connection."""
 
+WAITED: Final = "ALTER TABLE {schema}.tick ADD COLUMN waited text;"
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -276,6 +278,7 @@ MIGRATIONS: Final = (
     sql.SQL(PAGED),
     sql.SQL(COUNTED),
     sql.SQL(NUMBERED),
+    sql.SQL(WAITED),
 )
 
 VERSION: Final = len(MIGRATIONS)
