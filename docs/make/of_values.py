@@ -9,9 +9,12 @@ from typing import Any
 from prose import fields_of, paragraphs
 
 from scheduler import (
+    Change,
+    EventPage,
     Holder,
     JobInfo,
     JobSpec,
+    NumberedEvent,
     Pause,
     Record,
     Retry,
@@ -19,6 +22,7 @@ from scheduler import (
     Synced,
     Waited,
     Why,
+    acting_as,
     export_json,
     export_toml,
     from_json,
@@ -42,16 +46,14 @@ def values_page() -> str:
             f"```json\n{json.dumps(to_json(EXAMPLE), indent=2)}\n```",
             "Each key takes:",
             keys(json_schema_of(JobSpec)["properties"]),
-            *(
-                part
-                for kind in (JobInfo, RunInfo, Synced, Pause, Record, Why, Waited, Holder)
-                for part in class_item(kind)
-            ),
+            *(part for kind in SHOWN for part in class_item(kind)),
+            *function_item(acting_as),
         ]
     )
 
 
 FUNCTIONS = (to_json, from_json, json_schema_of, export_json, export_toml, read_jobs)
+SHOWN = (JobInfo, RunInfo, Synced, Pause, Record, Why, Waited, Holder, Change, EventPage, NumberedEvent)
 
 EXAMPLE = JobSpec(
     "web",

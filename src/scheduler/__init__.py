@@ -22,6 +22,7 @@ except ImportError as error:
 from timerqueue import LifecycleError, UnknownLimit
 
 from ._audit_store import Became, Finding, StoreAudit, audit_store
+from ._changes import Change, acting_as
 from ._control import NewJob
 from ._export import export_json, export_toml, read_jobs
 from ._fleet import Fleet, Rate, fleet, rate
@@ -47,6 +48,7 @@ from ._values import (
     DuplicateJob,
     DurationStatistics,
     Event,
+    EventPage,
     FleetStatistics,
     ImpossibleTransition,
     InvalidJob,
@@ -64,6 +66,7 @@ from ._values import (
     MalformedJob,
     MissedReason,
     NotASubtask,
+    NumberedEvent,
     Outcome,
     Overlap,
     Pause,
@@ -103,6 +106,7 @@ __all__ = [
     "AuditEnded",
     "AuditStarted",
     "Became",
+    "Change",
     "ClockJumped",
     "CurrentRun",
     "Delivery",
@@ -110,6 +114,7 @@ __all__ = [
     "DuplicateJob",
     "DurationStatistics",
     "Event",
+    "EventPage",
     "Finding",
     "Fleet",
     "FleetStatistics",
@@ -137,6 +142,7 @@ __all__ = [
     "MissedReason",
     "NewJob",
     "NotASubtask",
+    "NumberedEvent",
     "Outcome",
     "Overlap",
     "Pause",
@@ -181,6 +187,7 @@ __all__ = [
     "WatchdogStatistics",
     "Why",
     "WrongOwner",
+    "acting_as",
     "audit_store",
     "current_run",
     "export_json",

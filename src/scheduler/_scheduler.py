@@ -14,7 +14,8 @@ from timerqueue import Clock, Lifecycle, Random, SystemClock, TaskPool, system_r
 
 from ._assembly import audit_of, core_of, ownership_of, rests_of, store_of
 from ._assembly_store import StoreOptions, with_store, without_store
-from ._control import OnConflict, PartedRegistry, SomeJob
+from ._changes import ChangeBook, NotedRegistry, said_of_sizes
+from ._control import OnConflict, SomeJob
 from ._fleet import Fleet, Rate, resize, sizes_of
 from ._jobs import Handle as Job, Tasks, decorated
 from ._lifespan import Lifespan
@@ -38,7 +39,7 @@ from ._shape import (
 )
 from ._sync import Sync, Synced
 from ._values import Audit, Delivery, Event, InvalidJob, Listener, Overlap, Retry, scope_of
-from ._views import Views
+from ._views import RecentEvents, Views
 from ._why import Whys
 from ._words import refuse_options
 from .queues import Queue
@@ -106,9 +107,11 @@ class Scheduler(Views):
         )
         self._rests = rests_of(self._core, sizes.windows)
         self._listeners = self._core.listeners
+        self._recent = RecentEvents(self._listeners)
         self._jobs = self._core.jobs
         self._tasks = Tasks(has_store=store is not None)
-        self._registry = PartedRegistry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
+        self._registry = NotedRegistry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
+        self._changes = self._registry.book = ChangeBook(self._core, store)
         audit_every = audit_of(store, audit)
         if store is None:
             remembering = without_store(self._core, audit_every)
@@ -264,7 +267,10 @@ class Scheduler(Views):
             raise InvalidJob(msg)
         policy_of({"owner": owner})
         prune, dry_run = flag_of("prune", prune), flag_of("dry_run", dry_run)
-        return self._sync.sync(specs, owner, prune=prune, dry_run=dry_run)
+        synced = self._sync.sync(specs, owner, prune=prune, dry_run=dry_run)
+        if prune and not dry_run:
+            self._registry.note_set(owner, added=synced.added, changed=synced.changed, removed=synced.removed)
+        return synced
 
     def register(
         self,
@@ -377,4 +383,7 @@ class Scheduler(Views):
         Raises InvalidJob for a wrong size, or if a limit would change between the fleet's and our own.
         """
         size = None if limit is None else limit_of("limit", limit)
-        resize(self._core, self._units, self._rests, size, sizes_of(limits))
+        sizes = sizes_of(limits)
+        before, after = said_of_sizes(self._pool, limit, limits or {})
+        resize(self._core, self._units, self._rests, size, sizes)
+        self._changes.note(self._changes.made("resize", "limits"), before, after)

@@ -40,6 +40,7 @@ LONGER = {
     "scheduler/stores/_sharing.py": "a protocol, documented for who writes a store",
     "scheduler/stores/memory.py": "one method for each verb of the protocol",
     "scheduler/stores/postgres.py": "one method for each verb of the protocol",
+    "scheduler/stores/sqlite.py": "one method for each verb of the protocol",
     "scheduler/testing/_rules_of_schedulers.py": "rules, one after another",
     "scheduler/testing/_simulate.py": "one world with its clock, and a story of it",
     "timerqueue/_limits/limits.py": "one account: taking, waiting, giving back and reserving decide together",

@@ -41,7 +41,7 @@ class Pruning:
         new = [*batch.ended, *batch.missed]
         if self._retention.total_bytes is not None:
             self._bytes += sum(map(size_of, new))
-        changed = len(batch.jobs) + len(batch.paused) + len(batch.finished) + len(batch.pauses)
+        changed = len(batch.jobs) + len(batch.paused) + len(batch.finished) + len(batch.pauses) + len(batch.made)
         self.changed(len(new) + changed, now)
 
     def changed(self, rows: int, now: float) -> None:

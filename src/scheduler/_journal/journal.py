@@ -17,7 +17,7 @@ from attrs import evolve
 from .._jobs import AskedRun, Job, JobAttempt
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
-from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
+from ..stores import Act, Batch, Placed, RequestDone, StoredChange, StoredJob, StoredRequest, StoredState, StoredTick
 from .aside import Aside
 from .local_writes import LocalWrites
 from .pending import Pending, with_pause
@@ -83,6 +83,7 @@ class Journal:
             kept.added.update(batch.added)
             kept.begun.update(batch.begun)
             kept.requests.extend(batch.requests)
+            kept.made.extend(batch.made)
             kept.is_news = kept.is_news or batch.is_news
         waiting = [*(sealed.flushed for sealed in self.unsettled), self.pending.flushed]
         kept.flushed = list(chain.from_iterable(waiting))
@@ -224,6 +225,11 @@ class Journal:
         if job.is_elsewhere:
             self.pending.is_news = True
 
+    def made(self, change: StoredChange) -> None:
+        """Note who changed what, in the batch that has the change."""
+        self.pending.made.append(change)
+        self._on_change()
+
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def ask(self, job: Job, act: Act, at_us: int | None = None, asked: AskedRun | None = None) -> None:
@@ -346,6 +352,8 @@ class Journal:
 
     def seal(self) -> None:
         self.pending.name_missed(self._next_fence)
+        made = self.pending.made
+        self.pending.made = [each if each.number else each._replace(number=self._next_fence()) for each in made]
         sealed, self.pending = self.pending.seal(self._timeline, self._now_us())
         self._before_sending(sealed.batch)
         self.sealed.append(sealed)

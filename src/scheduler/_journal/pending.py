@@ -13,6 +13,7 @@ from ..stores import (
     JobPause,
     Placed,
     RequestDone,
+    StoredChange,
     StoredJob,
     StoredPause,
     StoredRequest,
@@ -59,12 +60,13 @@ class Pending:
     begun: dict[str, StoredState] = Factory(dict)
     requests: list[StoredRequest] = Factory(list)
     done: dict[int, RequestDone] = Factory(dict)
+    made: list[StoredChange] = Factory(list)
     is_news: bool = False
 
     def __len__(self) -> int:
         of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
         of_ticks = self.marks, self.ended, self.missed, self.placed
-        parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed, self.requests, self.done)
+        parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed, self.requests, self.done, self.made)
         return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
@@ -170,6 +172,8 @@ class Pending:
         batch.is_news = self.is_news
         if self.added or self.requests:
             self._share_out(batch, rest)
+        for made in self.made:
+            (rest if made.job_id in rest.jobs else batch).made.append(made)
         if self.done:
             batch.done = [*self.done.values()]
         batch.done += [done for run in self.marks if run.job.sparse is not None for done in _done_by(run)]

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from attrs import Factory, define
 
 from .._jobs import JobAttempt
-from ..stores import Batch
+from ..stores import Batch, StoredChange
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Sealed:
     def size(self) -> int:
         """How many notes it has."""
         noted = (getattr(self.batch, name) for name in (*_DICTS, *_LISTS, "pauses") if name not in _OF_NEW_ROWS)
-        return len(self.flushed) + sum(map(len, noted))
+        return len(self.flushed) + len(self.batch.made) + sum(map(len, noted))
 
     def job_ids(self) -> list[str]:
         batch = self.batch
@@ -43,10 +43,11 @@ class Sealed:
         return list(dict.fromkeys([*of_dicts, *(each.job_id for name in _LISTS for each in getattr(batch, name))]))
 
     def by_job(self) -> list[Sealed]:
-        """Return a batch for the pauses and one per job. Callers wait for the last."""
+        """Return a batch for the pauses and the changes of no job, and one per job. Callers wait for the last."""
         parts = self._parts([[job_id] for job_id in self.job_ids()])
-        if self.batch.pauses:
-            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
+        made = self._made_of_others(self.job_ids())
+        if self.batch.pauses or made:
+            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses, made=made), [], []))
         return self._told_last(parts)
 
     def pieces(self, most: int) -> list[Sealed]:
@@ -57,10 +58,12 @@ class Sealed:
         whole = dict.fromkeys(chain(asked, requested, self.together))
         ids = [job_id for job_id in self.job_ids() if job_id not in whole]
         groups = [ids[first : first + most] for first in range(0, len(ids), most)]
-        if not whole and not batch.pauses:
+        made = self._made_of_others(self.job_ids())
+        if not whole and not batch.pauses and not made:
             return self._told_last(self._parts(groups))
         parts = self._parts([[*whole], *groups])
         parts[0].batch.pauses = batch.pauses
+        parts[0].batch.made += made
         parts[0].together = self.together
         return self._told_last(parts)
 
@@ -76,16 +79,17 @@ class Sealed:
         ours, others = ([id for id in ids if (id in chosen) is is_ours] for is_ours in (True, False))
         first, rest = self._parts([ours, others])
         rest.batch.pauses = self.batch.pauses
+        rest.batch.made += self._made_of_others(self.job_ids())
         for part, part_ids in ((first, ours), (rest, others)):
             part.together = [id for id in self.together if id in part_ids]
-        return first if ours else None, rest if others or rest.batch.pauses else None
+        return first if ours else None, rest if others or rest.batch.pauses or rest.batch.made else None
 
     def extend(self, later: Sealed) -> bool:
         """Add a later batch. False: it must come after this one."""
         ours, theirs = self.batch, later.batch
         ended, marked = ({(tick.job_id, tick.due_us) for tick in ticks} for ticks in (theirs.ended, ours.marks))
         rows = any(getattr(theirs, name) for name in (*_DICTS, *_LISTS) if name not in _STANDINGS)
-        if rows or not ended.isdisjoint(marked):
+        if rows or theirs.made or not ended.isdisjoint(marked):
             return False
         ours.states.update(theirs.states)
         for name in ("ended", "missed", "marks"):
@@ -109,7 +113,15 @@ class Sealed:
                 getattr(by_id[each.job_id].batch, name).append(each)
         for run in self.runs:
             by_id[run.job.id].runs.append(run)
+        for made in batch.made:
+            if (found := by_id.get(made.job_id or "")) is not None:
+                found.batch.made.append(made)
         return parts
+
+    def _made_of_others(self, job_ids: Collection[str]) -> list[StoredChange]:
+        """Return changes of scopes, and of jobs of which the batch has nothing else."""
+        known = {*job_ids}
+        return [made for made in self.batch.made if made.job_id not in known]
 
     def _told_last(self, parts: list[Sealed]) -> list[Sealed]:
         if parts:

@@ -21,6 +21,7 @@ from .._values import (
     InvalidJob,
     JobStatistics,
     LatenessStatistics,
+    NumberedEvent,
     Retry,
     WatchdogStatistics,
 )
@@ -179,6 +180,11 @@ def _oldest(value: tuple[str, float | None] | None) -> Any:
     return None if value is None else {"job_id": value[0], "at": _epoch(value[1])}
 
 
+def _event(value: Any) -> Any:
+    kind: Any = type(value)
+    return form_of(kind).write(value)
+
+
 def _histogram(value: LatenessStatistics | DurationStatistics) -> Any:
     return {
         "total": value.total,
@@ -216,8 +222,10 @@ _KNOWN: Final[Mapping[Any, Form]] = {
     LatenessStatistics: _HISTOGRAM,
     DurationStatistics: _HISTOGRAM,
 }
+_EVENT: Final = Form(_event, {"type": "object", "properties": {"event": _TEXT}, "required": ["event"]})
 _SOME_EPOCH: Final = Form(_epoch, _SOME_INSTANT)
 _OWN: Final[Mapping[tuple[type, str], Form]] = {
+    (NumberedEvent, "event"): _EVENT,
     (JobStatistics, "last_start"): _SOME_EPOCH,
     (JobStatistics, "last_finish"): _SOME_EPOCH,
     (JobStatistics, "last_successful_finish"): _SOME_EPOCH,

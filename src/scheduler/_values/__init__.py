@@ -46,9 +46,9 @@ from .events import (
     StoreUp,
 )
 from .histogram import BUCKET_OF, UNITS, DurationStatistics, KindCounts, LatenessStatistics
-from .listeners import Listeners
+from .listeners import EventPage, Listeners, NumberedEvent
 from .outcome import SUCCEEDED, Cause, MissedReason, Outcome
-from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, scope_of, scope_of_job
+from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, job_of_scope, scope_of, scope_of_job
 from .policy import OPTIONS, Delivery, Overlap, Policy
 from .retry import MAX_DELAY_S, Backoff, Retry
 from .sparse import Sparse
@@ -110,6 +110,7 @@ __all__ = [
     "DuplicateJob",
     "DurationStatistics",
     "Event",
+    "EventPage",
     "FleetStatistics",
     "ImpossibleTransition",
     "InvalidJob",
@@ -130,6 +131,7 @@ __all__ = [
     "MalformedJob",
     "MissedReason",
     "NotASubtask",
+    "NumberedEvent",
     "Outcome",
     "Overlap",
     "Pause",
@@ -167,6 +169,7 @@ __all__ = [
     "cut_within",
     "error_text",
     "exc_info",
+    "job_of_scope",
     "loggable",
     "scope_of",
     "scope_of_job",

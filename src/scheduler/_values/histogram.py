@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
-from typing import Final
+from itertools import accumulate, pairwise, zip_longest
+from typing import Final, Self
 
 from attrs import define, field, frozen
 
@@ -92,6 +92,11 @@ class _Buckets:
     def total(self) -> int:
         """How many runs were counted."""
         return sum(self.counts)
+
+    def since(self, earlier: Self) -> Self:
+        """Return the runs that were counted after `earlier`, an earlier answer of the same scheduler."""
+        counts = zip_longest(self.counts, earlier.counts, fillvalue=0)
+        return type(self)(tuple(max(0, now - before) for now, before in counts))
 
     @property
     def seconds(self) -> float:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from logging import getLogger
 from typing import Any, Final, get_args
 
+from attrs import frozen
+
 from timerqueue import is_async
 
 from .events import Event, Listener
@@ -12,6 +14,26 @@ from .telling import error_text, loggable
 logger = getLogger(__name__)
 
 _KINDS: Final[tuple[object, ...]] = get_args(Event)
+
+
+@frozen
+class NumberedEvent:
+    """An event of `Scheduler.events`. Numbers begin at 1 in each scheduler, without holes."""
+
+    number: int
+    event: Event
+
+
+@frozen(kw_only=True)
+class EventPage:
+    """Events in order, and `last`, the position after which to read on.
+
+    `lagged`: events after the given position are gone, or the position is none of this scheduler.
+    """
+
+    events: tuple[NumberedEvent, ...]
+    last: int
+    lagged: bool
 
 
 class Listeners:

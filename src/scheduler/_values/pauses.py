@@ -43,6 +43,11 @@ def scope_of_job(id: str) -> str:
     return JOB + id
 
 
+def job_of_scope(scope: str) -> str | None:
+    """Return the id of the job that the scope names. None: it names none, or many."""
+    return scope.removeprefix(JOB) if scope.startswith(JOB) else None
+
+
 class Pauses:
     """Pauses of all jobs and of tags, one per scope. Changed by one thread, read by any."""
 

@@ -3,6 +3,7 @@
 They change nothing.
 """
 
+from .recent import RecentEvents
 from .views import Views
 
-__all__ = ["Views"]
+__all__ = ["RecentEvents", "Views"]

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from anyio.to_thread import run_sync
+
 from timerqueue import TaskPool
 
-from .._control import PartedRegistry
+from .._changes import Change, ChangeBook, NotedRegistry
 from .._jobs import Handle as Job, JobList
 from .._memory import Memory, Record, record_of
 from .._plan import aware, us_of
 from .._running import RunsOnce
 from .._shape import RunInfo, count_of
 from .._statistics import statistics_of
-from .._values import Pause, SchedulerStatistics
+from .._values import EventPage, Pause, SchedulerStatistics, scope_of_job
 from .._watchdog import Watchdog
 from .._why import Why, Whys
+from ..stores import FleetView, capabilities
+from .recent import RecentEvents
 from .what_runs import runs_now
 
 
 class Views(RunsOnce):
     """Answers about jobs and runs. None of them changes anything."""
 
+    _changes: ChangeBook
     _jobs: JobList
     _memory: Memory | None
     _pool: TaskPool
-    _registry: PartedRegistry
+    _recent: RecentEvents
+    _registry: NotedRegistry
     _watchdog: Watchdog
     _whys: Whys
 
@@ -75,6 +81,39 @@ class Views(RunsOnce):
         if self._memory is None:
             return []
         return [record_of(tick) for tick in await self._memory.history(self._registry.ids_of(job_id), most, before_us)]
+
+    async def changes(
+        self,
+        job_id: str | None = None,
+        *,
+        actor: str | None = None,
+        limit: int = 100,
+        before: datetime | None = None,
+    ) -> list[Change]:
+        """Return who changed what, latest first: of one job or of all, by one actor or by all.
+
+        Noted are pauses, resumes and new sizes of limits, and every verb called inside `acting_as`. A store keeps them,
+        within its `Retention`. Without a store they are the last 1,000. `before`: only earlier changes. Call it on the
+        event loop of any thread. Raises StoreError or InvalidJob.
+        """
+        most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
+        return await self._changes.read(None if job_id is None else scope_of_job(job_id), actor, most, before_us)
+
+    def events(self, after: int | None = None, *, limit: int = 1_000) -> EventPage:
+        """Return the latest events, in order, without results and tracebacks. Any thread.
+
+        The first call begins to keep events, the last 4,096 of this process: before it they cost nothing. `after`: the
+        `last` of the page before. None: from the oldest kept event on. Raises InvalidJob.
+        """
+        return self._recent.read(after, count_of("limit", limit))
+
+    async def fleet(self) -> FleetView | None:
+        """Return the nodes of the store, as the store says: leases, jobs, handovers, loans and standby servers.
+
+        None: there is no store, or it knows no nodes. Call it on the event loop of any thread. Raises StoreError.
+        """
+        look = None if self._memory is None else capabilities(self._memory.store).fleet
+        return None if look is None else await run_sync(look, abandon_on_cancel=True)
 
     def statistics(self) -> SchedulerStatistics:
         """Return the present counts of all jobs together."""

@@ -30,6 +30,7 @@ from ._rows import (
     RequestDone,
     Retention,
     Stood,
+    StoredChange,
     StoredJob,
     StoredPause,
     StoredRequest,
@@ -55,6 +56,7 @@ from ._sharing import (
 )
 from ._store import (
     Capabilities,
+    MadeChanges,
     Opened,
     Store,
     StoreBusy,
@@ -122,6 +124,7 @@ __all__ = [
     "Lent",
     "Loan",
     "Looked",
+    "MadeChanges",
     "Mended",
     "NoTables",
     "NotTaken",
@@ -149,6 +152,7 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnreachable",
     "StoreUnusable",
+    "StoredChange",
     "StoredJob",
     "StoredPause",
     "StoredRequest",

@@ -15,6 +15,8 @@ from attrs import Factory, define, field, frozen
 
 from schedule import ScheduleError, duration
 
+from .._values import job_of_scope
+
 RUNNING: Final = "running"
 """The outcome of a marked tick without an end. After a restart it is a crash."""
 
@@ -232,6 +234,29 @@ class StoredRequest(NamedTuple):
     at_us: int | None = None
 
 
+class StoredChange(NamedTuple):
+    """A change by a user: see `scheduler.Change`. `number`: unique; 0: not given yet.
+
+    `scope`: "job:" and an id, EVERYTHING, "tag:" and a tag, "set:" and an owner, or "limits".
+    """
+
+    number: int
+    at_us: int
+    act: str
+    scope: str
+    actor: str | None = None
+    reason: str | None = None
+    before: str | None = None
+    """JSON object."""
+    after: str | None = None
+    """JSON object."""
+
+    @property
+    def job_id(self) -> str | None:
+        """The changed job, if it is one job."""
+        return job_of_scope(self.scope)
+
+
 class RequestDone(NamedTuple):
     """The end of a request. `due_us`: its tick, if any. `reason`: why the tick has no run."""
 
@@ -264,7 +289,7 @@ class Batch:
 
     For shared stores: `added`: which of `jobs` to put only if new, and what to do otherwise. `begun`: their first
     states, not written, like their `requests`, if the row is not put. `done`: requests carried out. `is_news`: tell the
-    other nodes.
+    other nodes. `made`: who changed what, for stores with `made_changes`; a change whose number is known is left out.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -284,6 +309,7 @@ class Batch:
     begun: dict[str, StoredState] = Factory(dict)
     requests: list[StoredRequest] = Factory(list)
     done: list[RequestDone] = Factory(list)
+    made: list[StoredChange] = Factory(list)
     is_news: bool = False
 
 
@@ -351,15 +377,17 @@ class Retention:
     """How much history to keep. Records over any bound are deleted, oldest first. None: no bound.
 
     `per_job`: ended ticks of one job. `age`: seconds since the end, or "30d". `total_bytes`: of all ticks, roughly, or
-    "256 MiB". Ticks that run or are owed always stay. Raises ValueError if a bound is not above 0 or cannot be read.
+    "256 MiB". Ticks that run or are owed always stay. `changes`: who changed what, by number; `age` holds for them too.
+    Raises ValueError if a bound is not above 0 or cannot be read.
     """
 
     per_job: int | None = 1_000
     age: float | None = field(default=30 * 86_400.0, converter=_seconds)
     total_bytes: int | None = field(default=256 * 1024 * 1024, converter=_bytes)
+    changes: int | None = 10_000
 
     def __attrs_post_init__(self) -> None:
-        for name in ("per_job", "age", "total_bytes"):
+        for name in ("per_job", "age", "total_bytes", "changes"):
             bound = getattr(self, name)
             is_number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
             if bound is not None and not (is_number and bound > 0):

@@ -15,8 +15,8 @@ from timerqueue import LifecycleError
 
 from .._values import SchedulerError
 from ._executions import Executions
-from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ._sharing import Sharing
+from ._rows import Batch, Changes, Receipt, Retention, StoredChange, StoredJob, StoredPause, StoredState, StoredTick
+from ._sharing import FleetView, Sharing
 from ._units import Lending
 from ._voting import Voting
 
@@ -125,6 +125,8 @@ class Store(Protocol):
         9. In stores with executions: `placed` (if live or taken), then `lost` (if still at that position). Then
            `released` (what this node took is done) and `planned` (for existing jobs).
 
+        10. In stores with made changes: `made`.
+
         Committing the same batch again changes nothing and has the same answer.
         """
 
@@ -148,6 +150,15 @@ class Store(Protocol):
         """Release everything. Does not raise; may be repeated."""
 
 
+class MadeChanges(Protocol):
+    """Who changed what, as batches have told in `made`. Synchronous; raises like Store. Any thread."""
+
+    def read(
+        self, *, scope: str | None = None, actor: str | None = None, limit: int = 100, before_us: int | None = None
+    ) -> list[StoredChange]:
+        """Return changes before `before_us`, latest first, of one scope or of all, by one actor or by all."""
+
+
 Locked = Callable[[Sequence[Batch]], set[str]]
 """Return which jobs of these batches another session has locked. Raises like Store. For the committing thread."""
 
@@ -166,6 +177,10 @@ class Capabilities:
     """PostgresStore and MemoryStore."""
     locked: Locked | None = None
     """PostgresStore."""
+    fleet: Callable[[], FleetView] | None = None
+    """PostgresStore."""
+    made_changes: MadeChanges | None = None
+    """All stores of this package."""
 
 
 def capabilities(store: object) -> Capabilities:
@@ -175,4 +190,14 @@ def capabilities(store: object) -> Capabilities:
     voting: Voting | None = getattr(store, "voting", None)
     executions: Executions | None = getattr(store, "executions", None)
     locked: Locked | None = getattr(store, "locked", None)
-    return Capabilities(sharing=sharing, lending=lending, voting=voting, executions=executions, locked=locked)
+    fleet: Callable[[], FleetView] | None = getattr(store, "fleet", None)
+    made_changes: MadeChanges | None = getattr(store, "made_changes", None)
+    return Capabilities(
+        sharing=sharing,
+        lending=lending,
+        voting=voting,
+        executions=executions,
+        locked=locked,
+        fleet=fleet,
+        made_changes=made_changes,
+    )

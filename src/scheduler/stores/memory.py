@@ -16,6 +16,7 @@ from timerqueue import Resident
 
 from .._values import Outcome
 from ._executions import Audited, Decide, Fetched, Mended, NotTaken, Taken
+from ._memory.changes import MemoryChanges, over as over_of_changes
 from ._memory.executions import ExecutionTable, is_enabled
 from ._rows import (
     RUNNING,
@@ -26,6 +27,7 @@ from ._rows import (
     Receipt,
     Retention,
     Stood,
+    StoredChange,
     StoredJob,
     StoredPause,
     StoredState,
@@ -50,6 +52,7 @@ class _Data:
     states: dict[str, StoredState] = Factory(dict)
     pauses: dict[str, StoredPause] = Factory(dict)
     ticks: dict[tuple[str, int], StoredTick] = Factory(dict)
+    made: dict[int, StoredChange] = Factory(dict)
     epoch: int = 0
     instance: str = Factory(lambda: f"memory-{next(_numbers)}")
     lock: Lock = Factory(Lock)
@@ -90,6 +93,11 @@ class MemoryStore(Resident):
     def executions(self) -> MemoryExecutions:
         """Starts in an external queue."""
         return MemoryExecutions(self)
+
+    @property
+    def made_changes(self) -> MemoryChanges:
+        """Who changed what."""
+        return MemoryChanges(self._data)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
         """Take the data over from another open store."""
@@ -142,6 +150,7 @@ class MemoryStore(Resident):
                 data.ticks.setdefault((tick.job_id, tick.due_us), tick)
             refused = tuple(_mark(data.ticks, batch.marks))
             gone = data.executions.carry_out(batch, data, data.epoch)
+            data.made.update((each.number, each) for each in batch.made if each.number not in data.made)
             return Receipt(refused=refused, stale=tuple(stale), gone=gone)
 
     @contextmanager
@@ -188,7 +197,10 @@ class MemoryStore(Resident):
             over = list(_over(ticks.values(), retention, now_us))[:AT_A_TIME]
             for tick in over:
                 del ticks[tick.job_id, tick.due_us]
-            return len(over)
+            changes = over_of_changes(self._data.made.values(), retention, now_us)[:AT_A_TIME]
+            for number in changes:
+                del self._data.made[number]
+            return len(over) + len(changes)
 
     def close(self) -> None:
         """Release the data; they stay."""

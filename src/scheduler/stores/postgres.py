@@ -13,7 +13,7 @@ from timerqueue import Resident
 
 from .._placement import checked_labels
 from ._postgres.beside import LentConnection
-from ._postgres.changes import ChangeLog, Listener
+from ._postgres.changes import ChangeLog, Listener, MadeStatements, PostgresChanges
 from ._postgres.commits import CommitSession, PruneCandidates, send, write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
@@ -137,6 +137,11 @@ class PostgresStore(Resident):
     def executions(self) -> PostgresExecutions:
         """Starts in an external queue."""
         return PostgresExecutions(self, self._of_executions, self._schema)
+
+    @property
+    def made_changes(self) -> PostgresChanges:
+        """Who changed what. The store need not be open."""
+        return PostgresChanges(self._reading, MadeStatements(self._statements))
 
     @property
     def where(self) -> str:

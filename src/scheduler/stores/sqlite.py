@@ -25,6 +25,7 @@ from attrs import evolve
 
 from ._rows import RUNNING, Batch, Changes, Receipt, Retention, Stood, StoredJob, StoredPause, StoredState, StoredTick
 from ._sqlite import rows
+from ._sqlite.changes import PUT_CHANGE, SQLiteChanges, prune_changes
 from ._sqlite.connection import Durability, fetch, primary_code
 from ._sqlite.pruning import REMOVE_TICKS, RecordTally
 from ._sqlite.session import Session
@@ -89,6 +90,11 @@ class SQLiteStore:
     def is_immediate(self) -> bool:
         """False: it waits for the disk."""
         return False
+
+    @property
+    def made_changes(self) -> SQLiteChanges:
+        """Who changed what."""
+        return SQLiteChanges(self._session.reader)
 
     def preflight(self) -> None:
         """Raise the errors of `open` that show without changing anything, even while another node has the store."""
@@ -179,11 +185,12 @@ class SQLiteStore:
         with self._session.errors():
             over = self._tally.over(self._session.writer(), retention, now_us)
             removed = self._remove(over) if over else over
+            changes = prune_changes(self._session.transaction, retention, now_us)
             if not over:
                 self._session.ballast.put()
             if self._durability == "fast":
                 self._session.checkpoint("PASSIVE")
-        return len(removed)
+        return len(removed) + changes
 
     def close(self) -> None:
         """Release the database as one file without a log. Errors are logged."""
@@ -204,6 +211,7 @@ class SQLiteStore:
             rows.put(writer, rows.MISS_TICK, clean(batch.missed))
             if rows.put(writer, rows.MARK_TICK, clean(batch.marks)) < len(batch.marks):
                 refused = _with_another_fence(writer, batch.marks, clean)
+            rows.put(writer, PUT_CHANGE, clean(batch.made))
         return Receipt(tuple(refused), tuple(stale))
 
     def _take_edited(self, writer: sqlite3.Connection) -> None:

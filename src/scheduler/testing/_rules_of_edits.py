@@ -102,7 +102,7 @@ class RulesOfEditsOfAScheduler(EditFixtures):
     async def test_a_row_becomes_a_job_that_runs(self, make_store: MakeStore, edit: Edit) -> None:
         async with Life(make_store()) as first:
             edit({"a": job(task="greet", args='["you"]')}, {})
-            await first.wait_until(lambda: any(isinstance(event, JobAdded) for event in first.events))
+            await first.wait_until(lambda: any(isinstance(event, JobAdded) for event in first.told))
             await first.run_now(first.get("a"))
         async with Life(make_store()) as second:
             assert second.get("a").statistics().successes == 1
@@ -156,7 +156,7 @@ class RulesOfEditsOfAScheduler(EditFixtures):
             good = life.add("greet", "@every 100d", id="good")
             await life.flush()
             edit({"bad": job("bad", task="greet", schedule="every now and then", kwargs="{")}, {})
-            await life.wait_until(lambda: any(isinstance(event, JobParked) for event in life.events))
+            await life.wait_until(lambda: any(isinstance(event, JobParked) for event in life.told))
             bad = life.get("bad")
             assert (bad.state, bad.next_start) == (JobState.DISABLED, None)
             assert bad.error

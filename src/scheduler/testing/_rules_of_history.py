@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Any
 
 import pytest
+from attrs import evolve
 
-from .._values import Outcome
-from ..stores import Batch, Retention, Store, StoredTick
+from .._values import EVERYTHING, Outcome, scope_of_job
+from ..stores import Batch, MadeChanges, Retention, Store, StoredChange, StoredPause, StoredTick, capabilities
 from ._store_fixtures import StoreFixtures
 from ._store_rows import ALL_RECORDS, due_at, end, history_of, mark, missed, prune_all
 
-NO_BOUND = Retention(per_job=None, age=None, total_bytes=None)
+NO_BOUND = Retention(per_job=None, age=None, total_bytes=None, changes=None)
 
 
 def ends(job_id: str, *seconds: int, **others: str) -> list[StoredTick]:
@@ -124,3 +126,47 @@ class RulesOfPruning(StoreFixtures):
         again = mark("a", 1, fence=9)
         assert store.commit(Batch(marks=[again], ended=ends("a", 2))).refused == ()
         assert history_of(store) == [again, *ends("a", 2)]
+
+
+def change(number: int, scope: str = EVERYTHING, **others: Any) -> StoredChange:
+    return StoredChange(number, due_at(number), "pause", scope)._replace(**others)
+
+
+class RulesOfMadeChanges(StoreFixtures):
+    """For stores that keep who changed what."""
+
+    @pytest.fixture
+    def made(self, store: Store) -> MadeChanges:
+        """The store's changes."""
+        found = capabilities(store).made_changes
+        if found is None:
+            pytest.skip("this store keeps no changes")
+        return found
+
+    def test_changes_come_back_latest_first(self, store: Store, made: MadeChanges) -> None:
+        whole = change(3, "tag:\u00e4", actor="ann", reason="new disks", before="{}", after='{"reason": "x"}')
+        store.commit(Batch(pauses={EVERYTHING: StoredPause(EVERYTHING, "x", 0)}, made=[change(1), whole, change(2)]))
+        assert made.read() == [whole, change(2), change(1)]
+        assert made.read(limit=1) == [whole]
+        assert made.read(before_us=due_at(3)) == [change(2), change(1)]
+
+    def test_changes_of_one_job_or_by_one_actor(self, store: Store, made: MadeChanges) -> None:
+        first, second = change(1, scope_of_job("a")), change(2, scope_of_job("b"), actor="ann")
+        store.commit(Batch(made=[first, second, change(3)]))
+        assert made.read(scope=scope_of_job("a")) == [first]
+        assert made.read(actor="ann") == [second]
+        assert made.read(scope=scope_of_job("a"), actor="ann") == []
+
+    def test_a_repeated_change_is_there_once(self, store: Store, made: MadeChanges) -> None:
+        for _ in range(2):
+            store.commit(Batch(made=[change(1)]))
+        assert made.read() == [change(1)]
+
+    def test_changes_are_forgotten_by_number_and_age(self, store: Store, made: MadeChanges) -> None:
+        changes = [change(number) for number in range(1, 11)]
+        store.commit(Batch(made=changes))
+        assert prune_all(store, NO_BOUND, due_at(10**9)) == []
+        assert sum(prune_all(store, evolve(NO_BOUND, changes=4), due_at(10))) == len(changes) - 4
+        assert made.read() == changes[:5:-1]
+        assert sum(prune_all(store, evolve(NO_BOUND, age=1.5), due_at(10))) == len((7, 8))
+        assert made.read() == changes[:7:-1]

@@ -65,12 +65,12 @@ class Life(Scheduler):
         super().__init__(store=store, crash_floor=CRASH_FLOOR, poll=LOOK_EVERY)
         self.register("greet", greet)
         self.register("fail", fail)
-        self.events: list[Event] = []
+        self.told: list[Event] = []
         self._news = anyio.Event()
         self.listen(self._hear)
 
     def _hear(self, event: Event) -> None:
-        self.events.append(event)
+        self.told.append(event)
         self._news.set()
         self._news = anyio.Event()
 
@@ -83,7 +83,7 @@ class Life(Scheduler):
         await self.wait_until(lambda: self._count(kind, job_id) >= count)
 
     def _count(self, kind: type[RunEnded | RunMissed], job_id: str) -> int:
-        return sum(isinstance(event, kind) and event.job_id == job_id for event in self.events)
+        return sum(isinstance(event, kind) and event.job_id == job_id for event in self.told)
 
     async def run_now(self, job: Job) -> None:
         before = self._count(RunEnded, job.id)
@@ -115,7 +115,7 @@ class RulesOfSchedulers(StoreFixtures):
                 assert start_before is not None
                 assert abs(start - start_before) < timedelta(seconds=1)
             await second.run_now(second.get("early"))
-            assert [event.results for event in second.events if isinstance(event, RunEnded)] == [("hello you you",)]
+            assert [event.results for event in second.told if isinstance(event, RunEnded)] == [("hello you you",)]
 
     async def test_a_removed_job_stays_removed_and_its_history_is_kept(self, make_store: MakeStore) -> None:
         async with Life(make_store()) as first:
@@ -202,7 +202,7 @@ class RulesOfSchedulers(StoreFixtures):
         async with Life(make_store()) as first:
             first.add("greet", "@every 100d", id="a", start="now")
             await first.wait_for(RunEnded, "a")
-            (record,) = [event for event in first.events if isinstance(event, RunEnded)]
+            (record,) = [event for event in first.told if isinstance(event, RunEnded)]
         store = make_store()
         store.open(START_US, no_hint)
         (tick,) = store.history("a")
@@ -211,7 +211,7 @@ class RulesOfSchedulers(StoreFixtures):
         async with Life(make_store()) as second:
             await second.wait_for(RunMissed, "a")
             await second.flush()
-            (missed,) = [event for event in second.events if isinstance(event, RunMissed)]
+            (missed,) = [event for event in second.told if isinstance(event, RunMissed)]
             (kept,) = await second.history("a")
             assert second.get("a").statistics().runs == 0
         assert (missed.reason, missed.first_due) == (MissedReason.REPEATED, record.due)

@@ -34,7 +34,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from ._rules_of_edits import Edit, RulesOfEdits, RulesOfEditsOfAScheduler
-from ._rules_of_history import RulesOfHistory, RulesOfPruning
+from ._rules_of_history import RulesOfHistory, RulesOfMadeChanges, RulesOfPruning
 from ._rules_of_jobs import RulesOfChanges, RulesOfJobs, RulesOfPauses
 from ._rules_of_opening import RulesOfOpening
 from ._rules_of_schedulers import RulesOfSchedulers
@@ -54,6 +54,7 @@ class StoreConformance(
     RulesOfBatches,
     RulesOfHistory,
     RulesOfPruning,
+    RulesOfMadeChanges,
 ):
     """Tests of the protocol `Store`. A subclass brings the fixture `make_store`.
 

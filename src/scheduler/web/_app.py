@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
 from http import HTTPStatus
 from inspect import isawaitable
 from json import dumps
@@ -13,14 +15,20 @@ from typing import Any, Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from timerqueue import Clock, Random, SystemClock, system_random
+
+from .._changes import acting_as
 from .._scheduler import Scheduler
+from ._once import Once, told
 from ._protocol import (
     MEDIA_TYPE,
     Access,
     Answer,
     AsgiScope,
     Ask,
+    AtPath,
     GrantAccess,
+    Means,
     Problem,
     Route,
     Routes,
@@ -33,6 +41,7 @@ from ._protocol import (
     segments_of,
 )
 from ._routes import ROUTES
+from ._stream import send_head, send_nothing, send_stream
 
 logger = getLogger(__name__)
 changes = getLogger("scheduler.web.changes")
@@ -42,6 +51,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_OF_STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
 _SHOWN: Final = 200
 """Characters of an id in the log."""
 
@@ -52,10 +62,20 @@ _FORBIDDEN: Final = 1008
 class App:
     """An ASGI app without lifespan. Its event loop may be the scheduler's, or one in another thread."""
 
-    def __init__(self, s: Scheduler, access: GrantAccess, routes: Routes = ROUTES) -> None:
+    def __init__(
+        self,
+        s: Scheduler,
+        access: GrantAccess,
+        routes: Routes = ROUTES,
+        *,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
         self._s = s
         self._access = access
         self._routes = routes
+        self._means = Means(SystemClock() if clock is None else clock, _secret(random or system_random()))
+        self._once = Once(self._means.clock)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -75,6 +95,9 @@ class App:
             return
         except Exception as exc:  # noqa: BLE001 - whatever a request does ends that request alone
             answer = _refusal(request, exc)
+        if answer.stream is not None:
+            await self._send_stream(request, answer, receive, send)
+            return
         content = b"" if answer.body is None else dumps(answer.body, allow_nan=False).encode()
         media = None if answer.body is None else "application/json"
         headers = {**_HEADERS, **answer.headers}
@@ -83,27 +106,49 @@ class App:
             response.body = b""  # the length in the head is that of a GET
         await response(request.scope, receive, send)
 
+    async def _send_stream(self, request: Request, answer: Answer, receive: Receive, send: Send) -> None:
+        assert answer.stream is not None
+        await send_head(send, answer.status, {**_HEADERS, **_OF_STREAM, **answer.headers})
+        if request.method == "HEAD":
+            await send_nothing(send)
+            return
+        allowed = partial(self._is_allowed, request.scope)
+        try:
+            await send_stream(answer.stream, clock=self._means.clock, is_allowed=allowed, receive=receive, send=send)
+        except Exception:
+            logger.exception("a stream of %r failed", request.scope["path"])
+
+    async def _is_allowed(self, scope: AsgiScope) -> bool:
+        """Ask again whether the caller may read: access may have been taken away."""
+        try:
+            return (await self._caller(scope)).may("read")
+        except Problem:
+            return False
+        except Exception:
+            logger.exception("access has failed for a stream, which ends")
+            return False
+
     async def _answer_of(self, request: Request) -> Answer:
-        routes, names = self._routes_of(request.scope)
+        routes = self._routes_of(request.scope)
         method = "GET" if request.method == "HEAD" else request.method
-        route = next((each for each in routes if each.method == method), None)
+        route, names = routes.get(method) or (None, {})
         who = None
         if route is None or route.scope is not None:
             who = await self._caller(request.scope)
         if route is None:
-            raise _no_route(routes, request)
+            raise _no_route([found for found, _ in routes.values()], request)
         trace = Trace()
         if who is None or route.audit is None:
             return await self._handled(request, route, names, who, trace)
-        with _noted(route.audit, who, names, trace) as note:
+        with _noted(route.audit, who, names, trace) as note, acting_as(_actor(who)):
             refuse_other_sites(request)
             return note(await self._handled(request, route, names, who, trace))
 
-    def _routes_of(self, scope: AsgiScope) -> tuple[Routes, Mapping[str, str]]:
+    def _routes_of(self, scope: AsgiScope) -> AtPath:
         try:
             return at_path(self._routes, segments_of(scope))
         except Problem:  # a path that cannot be read is told only to callers with access
-            return (), {}
+            return {}
 
     async def _caller(self, scope: AsgiScope) -> Access:
         who = self._access(scope)
@@ -126,7 +171,22 @@ class App:
         pairs = request.query_params.multi_items()
         query = query_of(route.query, pairs)
         body = await body_of(request, route)
-        return await route.handler(Ask(self._s, who, names, query, body, request.headers, pairs, trace))
+        ask = Ask(self._s, who, names, query, body, request.headers, pairs, trace, means=self._means)
+        key = request.headers.get("idempotency-key") if request.method == "POST" else None
+        if key is None or who is None:
+            return await route.handler(ask)
+        asked = told(route.path, sorted(names.items()), query, body)
+        return await self._once.answer(who.name, key, asked, partial(route.handler, ask), trace)
+
+
+def _secret(random: Random) -> bytes:
+    """Return 32 bytes that no caller can guess."""
+    return blake2b(repr([random() for _ in range(8)]).encode(), digest_size=32).digest()
+
+
+def _actor(who: Access) -> str:
+    """Return the caller's name as changes note it."""
+    return _in_one_line(who.name)[:_SHOWN] or "?"
 
 
 @contextmanager

@@ -6,12 +6,19 @@ import re
 from functools import cache
 from typing import Any, Final
 
+from .._changes import Change
 from .._memory import Record
 from .._shape import JobInfo, JobSpec, json_schema_of
 from .._why import Why
 from ._protocol import JSON, MEDIA_TYPE, Route, Routes, parameters_of
 
-_KINDS: Final[dict[str, type]] = {"Job": JobInfo, "JobSpec": JobSpec, "Record": Record, "Why": Why}
+_KINDS: Final[dict[str, type]] = {
+    "Change": Change,
+    "Job": JobInfo,
+    "JobSpec": JobSpec,
+    "Record": Record,
+    "Why": Why,
+}
 
 _PROBLEM: Final[JSON] = {
     "type": "object",
@@ -34,8 +41,19 @@ _REFUSED: Final[JSON] = {
 }
 
 
+_IN_HEAD: Final[tuple[JSON, ...]] = (
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "The same key and body within a day: the same answer, and no other act.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    },
+)
+
+
 def of_value(name: str) -> JSON:
-    """Return a reference to the schema of a Job, JobSpec, Record or Why."""
+    """Return a reference to the schema of a Change, Job, JobSpec, Record or Why."""
     assert name in _KINDS
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -77,9 +95,9 @@ def _operation(route: Route[Any, Any]) -> JSON:
     found: dict[str, JSON] = {
         "operationId": route.handler.__name__,
         "summary": route.summary,
-        "parameters": [*in_path, *parameters_of(route.query)],
+        "parameters": [*in_path, *parameters_of(route.query), *(_IN_HEAD if route.method == "POST" else ())],
         "responses": {
-            **{str(status.value): _answered(schema) for status, schema in route.answers.items()},
+            **{str(status.value): _answered(schema, route.gives) for status, schema in route.answers.items()},
             "default": _REFUSED,
         },
         "security": [] if route.scope is None else [{"access": [route.scope]}],
@@ -89,6 +107,6 @@ def _operation(route: Route[Any, Any]) -> JSON:
     return found
 
 
-def _answered(schema: JSON) -> JSON:
+def _answered(schema: JSON, media: str) -> JSON:
     found: dict[str, JSON] = {"description": "Done."}
-    return found if schema is None else {**found, "content": {"application/json": {"schema": schema}}}
+    return found if schema is None else {**found, "content": {media: {"schema": schema}}}

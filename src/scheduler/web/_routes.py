@@ -12,25 +12,35 @@ from ._resources import (
     LISTED,
     SIZES,
     STARTED,
+    ChangesAsked,
+    Confirmed,
+    ConfirmedPause,
+    EventsAsked,
+    Filter,
     Listing,
     Owned,
     Pausing,
+    QueueAsked,
     RunsAsked,
     SetAsked,
     Starting,
     StartsAsked,
     WhyAsked,
     delete_job,
+    get_fleet,
     get_job,
     get_limits,
+    get_queue,
     get_why,
     healthz,
+    list_changes,
     list_jobs,
     list_runs,
     list_starts,
     patch_job,
     patch_limits,
     pause_job,
+    pause_jobs,
     put_job,
     put_set,
     read_definition,
@@ -38,9 +48,13 @@ from ._resources import (
     read_sizes,
     readyz,
     resume_job,
+    resume_jobs,
     run_job,
+    run_jobs,
     set_next_start,
     skip_job,
+    skip_jobs,
+    stream_events,
     summary,
     supersede_job,
 )
@@ -49,6 +63,18 @@ OK: Final = HTTPStatus.OK
 NO_CONTENT: Final = HTTPStatus.NO_CONTENT
 _JOB: Final = of_value("Job")
 _SPEC: Final = of_value("JobSpec")
+BULK: Final = {
+    "type": "object",
+    "properties": {
+        "act": {"type": "string"},
+        "count": {"type": "integer", "description": "Jobs of the filter."},
+        "token": {"type": "string", "description": "Without a token: what the second call brings."},
+        "holds": {"type": "number", "description": "Seconds for which the token holds."},
+        "failed": {"type": "integer"},
+        "failures": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["act", "count"],
+}
 _STATUS: Final = {OK: {"type": "object", "properties": {"status": {"const": "ok"}}}}
 _MERGE: Final = ("application/merge-patch+json", "application/json")
 _nothing: Final = body_reader(Nothing)
@@ -70,6 +96,20 @@ def _act(name: str, audit: str, handler: Any, body: type[Any] = Nothing, **more:
         read_body=body_reader(body),
         body_schema=lambda: schema_of(body),
         **{"answers": {NO_CONTENT: None}, **more},
+    )
+
+
+def _bulk(name: str, handler: Any, body: type[Any] = Confirmed) -> Route[Any, Any]:
+    return Route(
+        method="POST",
+        path=f"/v1/jobs/{name}",
+        scope="operate",
+        audit=f"{name}-many",
+        handler=handler,
+        query=Filter,
+        read_body=body_reader(body),
+        body_schema=lambda: schema_of(body),
+        answers={OK: BULK},
     )
 
 
@@ -118,6 +158,20 @@ ROUTES: Final[Routes] = (
         read_body=read_set, most_bytes=LARGE,
         body_schema=lambda: {"type": "object", "properties": {"jobs": {"type": "array", "items": _SPEC}}},
     ),
+    _bulk("pause", pause_jobs, ConfirmedPause),
+    _bulk("resume", resume_jobs),
+    _bulk("run", run_jobs),
+    _bulk("skip", skip_jobs),
+    Route(
+        method="GET", path="/v1/changes", scope="read", audit=None, handler=list_changes, query=ChangesAsked,
+        answers={OK: {"type": "object", "properties": {"changes": {"type": "array", "items": of_value("Change")}}}},
+    ),
+    Route(
+        method="GET", path="/v1/events", scope="read", audit=None, handler=stream_events, query=EventsAsked,
+        answers={OK: {"type": "string"}}, gives="text/event-stream",
+    ),
+    Route(method="GET", path="/v1/fleet", scope="read", audit=None, handler=get_fleet, query=Nothing),
+    Route(method="GET", path="/v1/queue", scope="read", audit=None, handler=get_queue, query=QueueAsked),
     Route(method="GET", path="/v1/summary", scope="read", audit=None, handler=summary, query=Nothing),
     Route(method="GET", path="/v1/limits", scope="read", audit=None, handler=get_limits, query=Nothing),
     Route(

@@ -1,11 +1,12 @@
 """Calls of an ASGI app without a server: what is sent stands in the test, byte by byte."""
 
 import json
+from contextlib import asynccontextmanager
 from urllib.parse import unquote
 
 import anyio
 
-from kit import PATIENCE
+from kit import PATIENCE, until
 
 
 class Answered:
@@ -24,6 +25,85 @@ class Answered:
     def json(self):
         """The body as JSON."""
         return json.loads(self.body)
+
+
+class Message:
+    """A server-sent event."""
+
+    def __init__(self, text):
+        lines = [line.split(": ", 1) for line in text.splitlines()]
+        fields = {line[0]: line[-1] for line in lines}
+        self.id, self.kind = fields.get("id"), fields.get("event")
+        self.data = json.loads(fields["data"]) if "data" in fields else None
+
+    def __repr__(self):
+        return f"<{self.kind} {self.id} {self.data}>"
+
+
+class Streaming:
+    """What has come of an answer that goes on. A reader may stop reading."""
+
+    def __init__(self):
+        self.start = None
+        self.pieces = []
+        self.is_over = False
+        self.is_complete = False
+        self._asked = False
+        self._left = anyio.Event()
+        self._flows = anyio.Event()
+        self._flows.set()
+
+    @property
+    def messages(self):
+        """The events so far."""
+        texts = b"".join(self.pieces).decode().split("\n\n")[:-1]
+        return [each for each in map(Message, texts) if each.kind is not None]
+
+    def of(self, kind):
+        """Return the data of the events of one kind."""
+        return [each.data for each in self.messages if each.kind == kind]
+
+    @property
+    def events(self):
+        """What is told in them, one after another."""
+        return [event for data in self.of("changes") for event in data["events"]]
+
+    async def until(self, holds):
+        """Wait until it holds for the messages so far."""
+        await until(lambda: holds(self.messages))
+
+    async def until_over(self):
+        """Wait until the answer has ended."""
+        await until(lambda: self.is_over)
+
+    def stop_reading(self):
+        """Let the server's buffer be full."""
+        self._flows = anyio.Event()
+
+    def go_on_reading(self):
+        """Take what comes."""
+        self._flows.set()
+
+    def leave(self):
+        """Hang up."""
+        self._left.set()
+
+    async def receive(self):
+        """Give the request, and later that the caller has left."""
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def take(self, message):
+        """Take a piece, as a server does whose buffer may be full."""
+        if message["type"] == "http.response.start":
+            self.start = message
+            return
+        self.pieces.append(message.get("body", b""))
+        self.is_complete = not message.get("more_body", False)
+        await self._flows.wait()
 
 
 class Caller:
@@ -76,6 +156,22 @@ class Caller:
         with anyio.fail_after(PATIENCE):
             await self.app(scope, receive, take)
         return Answered(sent) if sent else None
+
+    @asynccontextmanager
+    async def stream(self, target, **headers):
+        """Open a stream of server-sent events, and leave it at the end of the block."""
+        stream = Streaming()
+        scope = self.scope("GET", target, {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+        async def run():
+            await self.app(scope, stream.receive, stream.take)
+            stream.is_over = True
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            yield stream
+            stream.leave()
+            await stream.until_over()
 
     async def get(self, target, **headers):
         """Read something."""

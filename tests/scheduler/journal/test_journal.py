@@ -5,9 +5,9 @@ import pytest
 from kit import nothing
 from schedule import Every
 from scheduler import MissedReason, Pause, Scheduler
-from scheduler._journal import Journal, Sealed, missed_tick, row_of
+from scheduler._journal import MOST_JOBS, Journal, Sealed, missed_tick, row_of
 from scheduler._plan import Timeline
-from scheduler.stores import Act, Batch, JobPause, Placed, StoredState, StoredTick
+from scheduler.stores import Act, Batch, JobPause, Placed, StoredChange, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
@@ -284,3 +284,52 @@ def test_taking_a_batch_apart_takes_each_part_once():
         finished={one: "@daily"},
     )
     assert [part.flushed for part in parts] == [[]] * (count - 1) + [[print]]
+
+
+def test_who_changed_a_job_is_written_with_the_job(clock, journal):
+    """Also when a batch is taken apart. A change of a scope goes with the pauses."""
+    for id in "ab":
+        journal.remember(job_of(clock, id))
+        journal.made(StoredChange(0, 1, "pause", f"job:{id}", "ann"))
+    journal.made(StoredChange(0, 1, "pause", "*"))
+    journal.made(StoredChange(0, 1, "remove", "job:gone"))
+    journal.seal()
+    (sealed,) = journal.sealed
+    numbers = [made.number for made in sealed.batch.made]
+    assert numbers == sorted({*numbers})
+    assert 0 not in numbers
+    assert sealed.size == len(sealed.batch.jobs) + len(sealed.batch.states) + len(numbers)
+    assert journal.take_apart()
+    of_parts = [[made.scope for made in part.batch.made] for part in journal.sealed]
+    assert of_parts == [["*", "job:gone"], ["job:a"], ["job:b"]]
+    kept, rest = sealed.apart(["a"])
+    assert [[made.scope for made in part.batch.made] for part in (kept, rest)] == [
+        ["job:a"],
+        ["job:b", "*", "job:gone"],
+    ]
+
+
+def test_who_changed_a_job_waits_for_a_row_that_waits(clock, journal):
+    """A batch takes some thousands of rows. Numbers once given stay: a repeated batch is known by them."""
+    some = [job_of(clock, f"job-{number:05}") for number in range(3)]
+    for number in range(MOST_JOBS):
+        journal.pending.put(f"row-{number}", None)
+    for job in some:
+        journal.remember(job)
+        journal.made(StoredChange(0, 1, "add", f"job:{job.id}"))
+    journal.made(StoredChange(0, 1, "pause", "*"))
+    journal.seal()
+    assert [made.scope for made in journal.sealed[0].batch.made] == ["*"]
+    waiting = list(journal.pending.made)
+    journal.seal()
+    assert journal.sealed[1].batch.made == waiting
+    assert [made.job_id for made in waiting] == [job.id for job in some]
+
+
+def test_who_changed_what_is_kept_by_a_node_that_was_taken_for_dead(clock, journal):
+    """The change was made, whoever has the job now."""
+    journal.made(StoredChange(0, 1, "pause", "job:a", "ann"))
+    journal.seal()
+    journal.made(StoredChange(0, 2, "resume", "job:a", "ann"))
+    journal.disown()
+    assert [made.act for made in journal.pending.made] == ["pause", "resume"]

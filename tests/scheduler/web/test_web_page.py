@@ -12,10 +12,10 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "control-api.md"
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Carry the program out in an empty folder."""
+    """Carry the first program out in an empty folder."""
     monkeypatch.chdir(tmp_path)
     found = {"__name__": "program"}
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    code, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     exec(compile(code, str(PAGE), "exec"), found)
     return found
 

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any, Final, LiteralString
 
 from .connection import sql
-from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, StoreTable
+from .table import JOB, JOB_BUT_ITS_PAUSE, MADE, PAUSE, REQUEST, STATE, TICK, StoreTable
 
 HAND_OVERS: Final = """
 ALTER TABLE {schema}.agent ADD COLUMN version text;
@@ -184,6 +184,9 @@ class Statements:
         self.fences = self.of(
             "SELECT job_id, due_us, fence FROM {schema}.tick"
             " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
+        )
+        self.put_made = self.of(
+            "INSERT INTO {schema}.made_change ({columns}) SELECT * FROM {rows} ON CONFLICT DO NOTHING", MADE
         )
         self._set_reads()
         self._set_requests(schema)

@@ -8,7 +8,18 @@ from typing import Any, Final, LiteralString, NamedTuple, get_args, get_type_hin
 
 from attrs import Factory, evolve, frozen
 
-from .._rows import Execution, Placed, Planned, Stood, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
+from .._rows import (
+    Execution,
+    Placed,
+    Planned,
+    Stood,
+    StoredChange,
+    StoredJob,
+    StoredPause,
+    StoredRequest,
+    StoredState,
+    StoredTick,
+)
 from .connection import sql
 
 Row = tuple[Any, ...]
@@ -103,6 +114,7 @@ STATE: Final = _table("job_state", StoredState, "job_id")
 TICK: Final = _table("tick", StoredTick, "job_id", "due_us")
 PAUSE: Final = _table("pause", StoredPause, "scope")
 REQUEST: Final = _table("request", StoredRequest, "number")
+MADE: Final = _table("made_change", StoredChange, "number")
 
 JOB_BUT_ITS_PAUSE: Final = evolve(JOB, kept=frozenset({"paused", "paused_until_us"}))
 """In a fleet another node may have paused the job, which only a resume ends."""

@@ -180,7 +180,22 @@ FROM job LEFT JOIN job_state ON job_id = id;
 
 _VERSION_4: Final = "ALTER TABLE tick ADD COLUMN waited TEXT;"
 
-MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+# `change` is the log of edits by hand, and empty most of the time. This table says who changed what.
+_VERSION_5: Final = """
+CREATE TABLE made_change (
+    number INTEGER NOT NULL PRIMARY KEY,
+    at_us INTEGER NOT NULL,
+    act TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    actor TEXT,
+    reason TEXT,
+    before TEXT,
+    after TEXT
+) STRICT;
+CREATE INDEX made_change_at ON made_change (at_us, number);
+"""
+
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """The n-th leads to version n. Never change one; append."""
 
 

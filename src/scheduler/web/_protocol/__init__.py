@@ -25,7 +25,22 @@ from .fields import (
 )
 from .problem import CODE, MEDIA_TYPE, Problem, invalid, of_only_job, other_owner, problem_of, unavailable
 from .request import body_of, refuse_other_sites
-from .route import SMALL, Answer, Ask, Method, Route, Routes, Trace, at_path, linked, segments_of
+from .route import (
+    SMALL,
+    Answer,
+    Ask,
+    AtPath,
+    Feed,
+    Means,
+    Method,
+    Route,
+    Routes,
+    Stream,
+    Trace,
+    at_path,
+    linked,
+    segments_of,
+)
 
 __all__ = [
     "CODE",
@@ -42,13 +57,17 @@ __all__ = [
     "Answer",
     "AsgiScope",
     "Ask",
+    "AtPath",
+    "Feed",
     "GrantAccess",
+    "Means",
     "Method",
     "Nothing",
     "Problem",
     "Route",
     "Routes",
     "Scope",
+    "Stream",
     "Trace",
     "at_path",
     "body_of",

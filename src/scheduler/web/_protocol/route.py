@@ -9,6 +9,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 from attrs import define, field, frozen
 
+from timerqueue import Clock
+
 from ..._scheduler import Scheduler
 from ..._shape import check_text
 from .access import Access, AsgiScope, Scope
@@ -23,13 +25,30 @@ SMALL: Final = 1024 * 1024
 """Bytes of a body."""
 
 
+Feed = Callable[[bytes], Awaitable[None]]
+"""Sends a piece of a stream, and waits until the server takes more."""
+
+
+@frozen
+class Stream:
+    """A body that does not end by itself. `feed`: sends it, piece by piece.
+
+    `is_over`: whether no more can come. `farewell`: the last piece, also for a caller who has lost access.
+    """
+
+    feed: Callable[[Feed], Awaitable[None]]
+    is_over: Callable[[], bool]
+    farewell: bytes
+
+
 @frozen
 class Answer:
-    """`body`: JSON, or None for an answer without one."""
+    """`body`: JSON, or None for an answer without one. `stream`: what comes in place of a body."""
 
     status: HTTPStatus
     body: JSON = None
     headers: Mapping[str, str] = field(factory=dict)
+    stream: Stream | None = None
 
 
 Step = Literal["not made", "unknown", "made, not durable", "made"]
@@ -46,6 +65,14 @@ class Trace:
 
 
 @frozen
+class Means:
+    """The clock of an app, and its secret, which signs what callers bring back."""
+
+    clock: Clock
+    secret: bytes
+
+
+@frozen
 class Ask(Generic[Q, B]):
     """A request whose parts have been read. `who`: None on an open route."""
 
@@ -58,6 +85,7 @@ class Ask(Generic[Q, B]):
     pairs: Sequence[tuple[str, str]] = ()
     """The query as it was given."""
     trace: Trace = field(factory=Trace)
+    means: Means = field(kw_only=True)
 
     @property
     def id(self) -> str:
@@ -73,7 +101,7 @@ class Route(Generic[Q, B]):
     """`scope`: what the caller needs; None: open. `audit`: the act in the log of changes; None: it changes nothing.
 
     `read_body`: makes the body of JSON; None: the route takes none. `body_schema` describes it. `answers`: statuses and
-    schemas of good answers. `media`: the types of its body.
+    schemas of good answers. `media`: the types of its body. `gives`: the type of its answers.
     """
 
     method: Method
@@ -87,6 +115,7 @@ class Route(Generic[Q, B]):
     answers: Mapping[HTTPStatus, JSON] = field(factory=lambda: {HTTPStatus.OK: {"type": "object"}})
     media: tuple[str, ...] = ("application/json",)
     most_bytes: int = SMALL
+    gives: str = "application/json"
 
     @property
     def summary(self) -> str:
@@ -98,12 +127,18 @@ class Route(Generic[Q, B]):
 
 
 Routes = Sequence[Route[Any, Any]]
+AtPath = dict[str, tuple[Route[Any, Any], Mapping[str, str]]]
+"""The route of each method at one path, with the names in the path."""
 
 
-def at_path(routes: Routes, segments: Sequence[str]) -> tuple[Routes, Mapping[str, str]]:
-    """Return the routes of a path, one for each method, and the names in the path."""
-    found = [route for route in routes if _names_in(route.parts, segments) is not None]
-    return found, (_names_in(found[0].parts, segments) or {}) if found else {}
+def at_path(routes: Routes, segments: Sequence[str]) -> AtPath:
+    """Return the route of each method at a path, with the names in the path. A path without names comes first."""
+    found: AtPath = {}
+    for route in routes:
+        names = _names_in(route.parts, segments)
+        if names is not None and (route.method not in found or not names):
+            found[route.method] = route, names
+    return found
 
 
 def _names_in(parts: Sequence[str], segments: Sequence[str]) -> Mapping[str, str] | None:

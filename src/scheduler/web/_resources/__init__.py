@@ -4,6 +4,10 @@ Knows no HTTP but statuses, and no table of routes.
 """
 
 from .acts import STARTED, Pausing, Starting, pause_job, resume_job, run_job, set_next_start, skip_job, supersede_job
+from .bulk import Confirmed, ConfirmedPause, pause_jobs, resume_jobs, run_jobs, skip_jobs
+from .changes import ChangesAsked, list_changes
+from .events import EventsAsked, stream_events
+from .fleet import QueueAsked, get_fleet, get_queue
 from .jobs import (
     Owned,
     RunsAsked,
@@ -16,7 +20,7 @@ from .jobs import (
     put_job,
     read_definition,
 )
-from .listing import LISTED, Listing, list_jobs
+from .listing import LISTED, Filter, Listing, list_jobs
 from .overview import SIZES, get_limits, healthz, patch_limits, read_sizes, readyz, summary
 from .sets import LARGE, SetAsked, put_set, read_set
 from .whys import WhyAsked, get_why
@@ -26,25 +30,35 @@ __all__ = [
     "LISTED",
     "SIZES",
     "STARTED",
+    "ChangesAsked",
+    "Confirmed",
+    "ConfirmedPause",
+    "EventsAsked",
+    "Filter",
     "Listing",
     "Owned",
     "Pausing",
+    "QueueAsked",
     "RunsAsked",
     "SetAsked",
     "Starting",
     "StartsAsked",
     "WhyAsked",
     "delete_job",
+    "get_fleet",
     "get_job",
     "get_limits",
+    "get_queue",
     "get_why",
     "healthz",
+    "list_changes",
     "list_jobs",
     "list_runs",
     "list_starts",
     "patch_job",
     "patch_limits",
     "pause_job",
+    "pause_jobs",
     "put_job",
     "put_set",
     "read_definition",
@@ -52,9 +66,13 @@ __all__ = [
     "read_sizes",
     "readyz",
     "resume_job",
+    "resume_jobs",
     "run_job",
+    "run_jobs",
     "set_next_start",
     "skip_job",
+    "skip_jobs",
+    "stream_events",
     "summary",
     "supersede_job",
 ]

@@ -54,31 +54,18 @@ SORTS: Final = tuple(word for name in _SORTS for word in (name, f"-{name}"))
 
 
 @frozen(kw_only=True)
-class Listing:
-    """The query of a list: which jobs, in which order, and which of their keys."""
+class Filter:
+    """Which jobs."""
 
-    limit: int = given(whole(MOST), 100, "The most jobs of this page.")
-    cursor: str | None = given(CURSOR, None, "Where the page begins: `next` of the page before.")
     q: str | None = given(TEXT, None, "Only jobs with this text in their id, name or tags, in any case.")
     tag: tuple[str, ...] = given(TEXTS, (), "Only jobs with this tag. Repeated: with all of them.")
     state: tuple[JobState, ...] = given(choices(JobState), (), "Only jobs in this state. Repeated: in one of them.")
     owner: str | None = given(TEXT, None, 'Only jobs of this owner; "code": jobs that code has added.')
-    sort: str = given(choice(SORTS), "id", 'What jobs are sorted by; "-" before it reverses the order.')
-    fields: tuple[str, ...] | None = given(optional(NAMES), None, "Only these keys of each job, with commas between.")
-
-    @property
-    def is_reversed(self) -> bool:
-        return self.sort.startswith("-")
 
     @property
     def is_narrow(self) -> bool:
         """Whether some jobs are not listed."""
         return bool(self.tag or self.state) or self.owner is not None or self.q is not None
-
-    @property
-    def key(self) -> Callable[[Job], Key]:
-        """Return what gives a job its place in the list."""
-        return _SORTS[self.sort.removeprefix("-")]
 
     def admits(self, job: Job) -> bool:
         """Return whether the job is listed."""
@@ -89,6 +76,25 @@ class Listing:
         if self.state and job.state not in self.state:
             return False
         return self.q is None or _has_text(job, self.q.casefold())
+
+
+@frozen(kw_only=True)
+class Listing(Filter):
+    """The query of a list: which jobs, in which order, and which of their keys."""
+
+    limit: int = given(whole(MOST), 100, "The most jobs of this page.")
+    cursor: str | None = given(CURSOR, None, "Where the page begins: `next` of the page before.")
+    sort: str = given(choice(SORTS), "id", 'What jobs are sorted by; "-" before it reverses the order.')
+    fields: tuple[str, ...] | None = given(optional(NAMES), None, "Only these keys of each job, with commas between.")
+
+    @property
+    def is_reversed(self) -> bool:
+        return self.sort.startswith("-")
+
+    @property
+    def key(self) -> Callable[[Job], Key]:
+        """Return what gives a job its place in the list."""
+        return _SORTS[self.sort.removeprefix("-")]
 
 
 def _has_text(job: Job, text: str) -> bool:

@@ -26,12 +26,12 @@ def found(store):
     ("store", "can"),
     [
         (None, set()),
-        (SQLiteStore("jobs.db"), set()),
-        (MemoryStore(), {"executions"}),
-        (PostgresStore("postgresql:///x"), {"executions", "locked"}),
+        (SQLiteStore("jobs.db"), {"made_changes"}),
+        (MemoryStore(), {"executions", "made_changes"}),
+        (PostgresStore("postgresql:///x"), {"executions", "fleet", "locked", "made_changes"}),
         (
             PostgresStore("postgresql:///x", shared=True),
-            {"executions", "locked", "sharing", "lending", "voting"},
+            {"executions", "fleet", "locked", "made_changes", "sharing", "lending", "voting"},
         ),
     ],
     ids=["no store", "SQLite", "memory", "PostgreSQL", "shared PostgreSQL"],

@@ -12,6 +12,7 @@ from kit import no_hint, wait_until
 from scheduler.stores import (
     RUNNING,
     Batch,
+    StoredChange,
     StoredJob,
     StoredState,
     StoredTick,
@@ -20,6 +21,7 @@ from scheduler.stores import (
     StoreUnusable,
 )
 from scheduler.stores._postgres import connection
+from scheduler.stores._postgres.changes import MADE_CHANGES
 from scheduler.stores._postgres.schema import preparing
 from scheduler.stores._postgres.schema.steps import KEYED, MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
@@ -179,6 +181,24 @@ def test_of_the_second_version_what_may_be_a_lower_bound_is_one(store, by_hand, 
     store.open(0, no_hint)
     states = {job.id: state.missed_is_exact for page in store.load() for job, state in page}
     assert states == {"few": True, "many": False, "known": False, "counted": True, "cut": False}
+
+
+def test_a_store_of_the_version_before_keeps_changes_from_now_on(store, by_hand, postgres_server, postgres_schema):
+    """It did not know who changed what. Its jobs stay."""
+    by_hand("CREATE SCHEMA {}")
+    before = MIGRATIONS[: MIGRATIONS.index(sql.SQL(MADE_CHANGES))]
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+        for script in before:
+            connection.execute(script.format(schema=sql.Identifier(postgres_schema)))
+    by_hand("UPDATE {}.meta SET version = %s", len(before))
+    by_hand("INSERT INTO {}.job (id, task, schedule) VALUES ('a', 't', '@daily')")
+    store.open(0, no_hint)
+    assert jobs_of(store) == ["a"]
+    change = StoredChange(1, 5, "pause", "job:a", "ann")
+    store.commit(Batch(made=[change]))
+    assert store.made_changes.read() == [change]
+    store.close()
+    assert store.made_changes.read() == [change]
 
 
 def test_every_table_has_a_primary_key(store, by_hand, postgres_schema):

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from kit import no_hint
-from scheduler.stores import Batch, StoredJob, StoredState, StoreUnavailable, StoreUnusable
+from scheduler.stores import Batch, StoredChange, StoredJob, StoredState, StoreUnavailable, StoreUnusable
 from scheduler.stores._sqlite import schema
 from scheduler.stores.sqlite import SQLiteStore
 
@@ -194,6 +194,25 @@ def test_of_the_second_version_what_may_be_a_lower_bound_is_one(path):
     store = opened(path)
     states = {job.id: state.missed_is_exact for page in store.load() for job, state in page}
     assert states == {"few": True, "many": False, "known": False, "counted": True, "cut": False}
+    store.close()
+
+
+def test_a_store_of_the_third_version_keeps_changes_from_now_on(path):
+    """It did not know who changed what. Its jobs and records stay."""
+    execute(
+        path,
+        *(statement for script in schema.MIGRATIONS[:3] for statement in schema._statements(script)),
+        f"PRAGMA application_id = {schema.APPLICATION_ID}",
+        "PRAGMA user_version = 3",
+        "INSERT INTO job (id, task, schedule) VALUES ('a', 't', '@daily')",
+        "INSERT INTO tick (job_id, due_us, attempt, fence, outcome) VALUES ('a', 1, 1, 1, 'succeeded')",
+    )
+    store = opened(path)
+    assert [job.id for page in store.load() for job, _ in page] == ["a"]
+    assert [tick.job_id for tick in store.history()] == ["a"]
+    change = StoredChange(1, 5, "pause", "job:a", "ann")
+    store.commit(Batch(made=[change]))
+    assert store.made_changes.read() == [change]
     store.close()
 
 

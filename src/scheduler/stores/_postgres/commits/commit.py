@@ -15,7 +15,7 @@ from ..execution_statements import ExecutionStatements
 from ..executions import write_executions
 from ..quiet_pipeline import quiet_pipeline
 from ..statements import Statements
-from ..table import JOB, PAUSE, REQUEST, STATE, TICK, Row, StoreTable, number_array, storable, text_array
+from ..table import JOB, MADE, PAUSE, REQUEST, STATE, TICK, Row, StoreTable, number_array, storable, text_array
 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
@@ -87,6 +87,8 @@ def send(
     marks = _put(connection, statements.put_marks, batch.marks)
     gone = write_executions(connection, of_executions, batch, epoch)
     _write_requests(connection, statements, batch, new)
+    if batch.made:
+        connection.execute(statements.put_made, MADE.parameters(batch.made))
     return Sending(ended, marks, fences, gone)
 
 

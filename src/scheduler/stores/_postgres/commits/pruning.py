@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final, LiteralString
 
 from ..._rows import Batch, Retention, size_of
-from ..changes import IS_FOREIGN, snapshot_of
+from ..changes import IS_FOREIGN, MadeStatements, snapshot_of
 from ..connection import Asked, Cursor, sql
 from ..statements import Statements
 from ..table import text_array
@@ -99,6 +99,7 @@ class PruneCandidates:
             " WHERE right(labelled_shard.labels, length(name) + 8) = '| agent ' || name)"
             " ORDER BY id LIMIT %s FOR UPDATE OF job SKIP LOCKED))"
         )
+        self._made = MadeStatements(statements)
         self._know_nothing()
 
     def _know_nothing(self) -> None:
@@ -155,7 +156,8 @@ class PruneCandidates:
             gone += self._prune_jobs(ask, retention.per_job)
         if retention.total_bytes is not None:
             gone += self._prune_bytes(ask, retention.total_bytes)
-        return gone
+        (made,) = ask(self._made.pruned(retention, now_us))
+        return gone + made.rowcount
 
     def _left(self, now_us: int) -> list[Asked]:
         """Delete counted votes, units of unknown limits, and jobs for processes that have gone.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..changes import MADE_CHANGES
 from ..connection import sql
 from ..execution_statements import EXECUTIONS, OVERDUE
 from ..statements import HAND_OVERS, LABELLED
@@ -279,6 +280,7 @@ MIGRATIONS: Final = (
     sql.SQL(COUNTED),
     sql.SQL(NUMBERED),
     sql.SQL(WAITED),
+    sql.SQL(MADE_CHANGES),
 )
 
 VERSION: Final = len(MIGRATIONS)
