@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from socket import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from attrs import frozen
@@ -24,7 +24,7 @@ from timerqueue import Clock
 
 from .assembly import Parts, assembled, routes_of
 from .checks import PUSH, Holdups, Resolver, Status
-from .config import Config, Push, without_collections
+from .config import Api, Config, Push, without_collections
 from .heartbeat import Heart
 from .reload import Reload, Source, told_of
 from .show import Display, Screen
@@ -33,6 +33,9 @@ from .standing import TargetStatus
 from .targets import CheckDeps
 from .text import Redactor
 from .web import NotListening, listen
+
+if TYPE_CHECKING:
+    from .api import ApiServer
 
 SETTLED: Final = 0.2
 """Seconds in which the scheduler finds earlier missed ticks."""
@@ -121,13 +124,15 @@ class _Agent:
     async def _run_checks(self) -> bool:
         """True: a second signal cut them off."""
         plan, scheduler, parts = self._plan, self._scheduler, self._parts
-        listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
+        listener, api = self._open()
         async with attended(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
             group.start_soon(parts.ways.holdups.watch)
             if self._reload is not None:
                 group.start_soon(self._follow_file, self._reload)
             if listener is not None:
                 group.start_soon(self._serve, listener)
+            if api is not None:
+                group.start_soon(api.run)
             if parts.poll is not None:
                 group.start_soon(parts.poll.run)
             if parts.answers is not None:
@@ -226,6 +231,17 @@ class _Agent:
             takes_get = self._config.push is not None and self._config.push.takes_get
             await self._parts.signals.server(self._clock, takes_get=takes_get).serve(listener)
 
+    def _open(self) -> tuple[socket | None, ApiServer | None]:
+        """Listen for signals and at the control API. Raises NotListening."""
+        config, is_once = self._config, self._plan.once
+        listener = None if config.push is None or is_once else self._listening(config.push)
+        try:
+            return listener, None if config.api is None or is_once else self._served(config.api)
+        except BaseException:
+            if listener is not None:
+                listener.close()
+            raise
+
     def _listening(self, push: Push) -> socket:
         """If another agent has the port and the store, the error is about the store."""
         try:
@@ -233,6 +249,24 @@ class _Agent:
         except NotListening:
             self._config.store.check_free()
             raise
+
+    def _served(self, settings: Api) -> ApiServer:
+        """Raises NotListening, or about the store as above."""
+        from .api import About, ApiServer  # noqa: PLC0415 - it needs starlette
+
+        about = About(file=self._config.file, began=self._clock.wall())
+        api = ApiServer(
+            settings, self._scheduler, self._clock, self._monitor.notice, about=about, place_of=self._place_of
+        )
+        try:
+            api.open()
+        except NotListening:
+            self._config.store.check_free()
+            raise
+        return api
+
+    def _place_of(self, name: str) -> str | None:
+        return self._config.place_of(name)
 
     async def _beat(self, heart: Heart) -> None:
         await self._is_open.wait()

@@ -102,7 +102,9 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
     monitor = Monitor(display, scheduler.stop, clean)
     poll = None if is_once else poll_of(store, clock)
     elsewhere = None if is_once else elsewhere_of(store, clean)
-    checking = checking_of(scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere)
+    checking = checking_of(
+        scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere, owner=config.owner
+    )
     recheck = Recheck(scheduler, checking.board.targets, rest=CRASH_FLOOR)
     to_channels = Resolver(config.hosts)
     outbox = Outbox(
@@ -166,8 +168,9 @@ def checking_of(
     is_once: bool = False,
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
+    owner: str | None = None,
 ) -> Checking:
-    """Make what checks targets, and register its task."""
+    """Make what checks targets, and register its task. `owner`: the file that names them."""
     clock, clean = ways.clock, ways.redactor.clean
     checks: dict[str, TargetCheck | StepsRun] = {}
     board = Board((), clean)
@@ -205,6 +208,7 @@ def checking_of(
         longest_doubt=network.longest,
         vote=None if poll is None or is_once else task.vote,
         is_once=is_once,
+        owner=owner,
     )
     return Checking(
         board=board,

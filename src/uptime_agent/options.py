@@ -36,6 +36,24 @@ class Duration(click.ParamType[float]):
             self.fail(str(exc), param, ctx)
 
 
+class Instant(click.ParamType[str]):
+    """An instant with its offset from UTC."""
+
+    name = "instant"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read an instant."""
+        from datetime import datetime
+
+        try:
+            found = datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            found = None
+        if found is None or found.tzinfo is None:
+            self.fail(f"expected an instant with its offset, such as 2026-01-31T09:00:00Z, found {value!r}", param, ctx)
+        return found.isoformat()
+
+
 class HistoryPlace(click.ParamType["StorePlace"]):
     """A store. Files are relative to the working directory."""
 

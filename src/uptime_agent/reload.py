@@ -29,7 +29,7 @@ MOST_SAID: Final = 3
 
 FOLLOWED: Final = frozenset(
     {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
-    | {"postgres", "probes", "tables", "warnings"}
+    | {"postgres", "probes", "tables", "warnings", "file", "lines"}
 )
 """Parts that take effect without a restart."""
 

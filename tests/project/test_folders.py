@@ -33,7 +33,12 @@ def modules_imported(file):
 
 def is_public(parts):
     """Tell whether users import that module by its own name, as they do each kind of store."""
-    return not any(part.startswith("_") for part in parts) and parts[1:2] in {("queues",), ("stores",), ("testing",)}
+    return not any(part.startswith("_") for part in parts) and parts[1:2] in {
+        ("queues",),
+        ("stores",),
+        ("testing",),
+        ("web",),
+    }
 
 
 def files_of(folder):

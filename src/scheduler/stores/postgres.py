@@ -286,6 +286,13 @@ class PostgresStore(Resident):
             found = [*reader.execute(self._statements.standing, [storable(job_id)])]
             return stood(found, reader.execute(self._statements.pauses))
 
+    def read_jobs(self) -> list[tuple[StoredJob, StoredState | None]]:
+        """Return all jobs. The store need not be open."""
+        with self._reading() as reader:
+            reader.execute(self._statements.declare_load)
+            pages = iter(lambda: reader.fetch_more(self._statements.fetch_load), [])
+            return [loaded(row) for page in pages for row in page]
+
     def fleet(self) -> FleetView:
         """Return this store's nodes. It need not be open. Raises NoTables."""
         with self._reading() as reader:

@@ -180,6 +180,11 @@ class SQLiteStore:
         with self._session.reader() as reader:
             return rows.stood(reader, job_id)
 
+    def read_jobs(self) -> list[tuple[StoredJob, StoredState | None]]:
+        """Return all jobs. As `history`, it also works while the store is not open here."""
+        with self._session.reader() as reader:
+            return _load(reader, fetch(reader, _ORDER))
+
     def prune(self, retention: Retention, now_us: int) -> int:
         """Delete at most 5,000 records. On a full disk, the ballast makes room for that."""
         with self._session.errors():

@@ -11,49 +11,88 @@ from ._client import ApiError, Client, NotAllowed, RemoteJob, RemoteRun, Summary
 from ._elsewhere import Elsewhere
 
 if TYPE_CHECKING:  # a client needs no ASGI toolkit
-    from ._app import App
-    from ._protocol import Access, GrantAccess
+    from ._app import App, PlaceOf
+    from ._protocol import (
+        FLAG,
+        INSTANT,
+        TEXT,
+        Access,
+        Answer,
+        Ask,
+        GrantAccess,
+        Nothing,
+        Problem,
+        Route,
+        Routes,
+        body_reader,
+        given,
+        optional,
+        schema_of,
+    )
 
 __all__ = [
+    "FLAG",
+    "INSTANT",
+    "TEXT",
     "Access",
+    "Answer",
     "ApiError",
+    "App",
+    "Ask",
     "Client",
     "Elsewhere",
     "GrantAccess",
     "NotAllowed",
+    "Nothing",
+    "PlaceOf",
+    "Problem",
     "RemoteJob",
     "RemoteRun",
+    "Route",
+    "Routes",
     "Summary",
     "Unreachable",
     "app",
+    "body_reader",
+    "given",
+    "optional",
+    "schema_of",
 ]
 
 
-def app(s: Scheduler, *, access: "GrantAccess") -> "App":
+def _no_place(_id: str) -> None:
+    return None
+
+
+def app(s: Scheduler, *, access: "GrantAccess", routes: "Routes" = (), place_of: "PlaceOf" = _no_place) -> "App":
     """Return the control API of a scheduler as an ASGI app, to be mounted or served.
 
     `access`: is called with the ASGI scope of each request, and returns who asks and what they may, or None to refuse.
     It may be a coroutine function. Only /healthz and /readyz are answered without it.
 
+    `routes`: further routes of the program, with scopes and audit as the others have them.
+    `place_of`: returns where a job that the API may not change is defined, such as "jobs.toml:12", or None.
+
     The app needs no lifespan: you run the scheduler. Its event loop may be the scheduler's, or one in another thread.
     """
     from ._app import App  # noqa: PLC0415 - needs starlette
+    from ._routes import ROUTES  # noqa: PLC0415
 
     if not callable(access):
         msg = f"access must be a function that takes the ASGI scope of a request, not {access!r}"
         raise TypeError(msg)
-    return App(s, access)
+    return App(s, access, (*ROUTES, *routes), place_of)
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name not in {"Access", "GrantAccess"}:
+        if name not in __all__:
             msg = f"module 'scheduler.web' has no attribute {name!r}"
             raise AttributeError(msg)
-        from . import _protocol  # noqa: PLC0415 - needs starlette
+        from . import _app, _protocol  # noqa: PLC0415 - need starlette
 
-        return getattr(_protocol, name)
+        return getattr(_app if name in {"App", "PlaceOf"} else _protocol, name)
 
 
 for _each in (ApiError, NotAllowed, Unreachable):  # a traceback names the module from which users import the error

@@ -35,6 +35,7 @@ from ._protocol import (
     Trace,
     at_path,
     body_of,
+    of_other_owner,
     problem_of,
     query_of,
     refuse_other_sites,
@@ -49,6 +50,8 @@ changes = getLogger("scheduler.web.changes")
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+PlaceOf = Callable[[str], str | None]
+"""Returns where a job is defined, such as "jobs.toml:12". None: the job's owner says all."""
 
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _OF_STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
@@ -67,6 +70,7 @@ class App:
         s: Scheduler,
         access: GrantAccess,
         routes: Routes = ROUTES,
+        place_of: PlaceOf = lambda _: None,
         *,
         clock: Clock | None = None,
         random: Random | None = None,
@@ -74,6 +78,7 @@ class App:
         self._s = s
         self._access = access
         self._routes = routes
+        self._place_of = place_of
         self._means = Means(SystemClock() if clock is None else clock, _secret(random or system_random()))
         self._once = Once(self._means.clock)
 
@@ -171,12 +176,21 @@ class App:
         pairs = request.query_params.multi_items()
         query = query_of(route.query, pairs)
         body = await body_of(request, route)
-        ask = Ask(self._s, who, names, query, body, request.headers, pairs, trace, means=self._means)
+        ask = Ask(self._s, who, names, query, body, request.headers, pairs, trace, self._routes, means=self._means)
+        try:
+            return await self._carried_out(request, route, ask)
+        except Exception as exc:
+            place = self._place_of(names["id"]) if "id" in names else None
+            if place is None or (problem := of_other_owner(exc, place)) is None:
+                raise
+            raise problem from exc
+
+    async def _carried_out(self, request: Request, route: Route[Any, Any], ask: Ask[Any, Any]) -> Answer:
         key = request.headers.get("idempotency-key") if request.method == "POST" else None
-        if key is None or who is None:
+        if key is None or ask.who is None:
             return await route.handler(ask)
-        asked = told(route.path, sorted(names.items()), query, body)
-        return await self._once.answer(who.name, key, asked, partial(route.handler, ask), trace)
+        asked = told(route.path, sorted(ask.names.items()), ask.query, ask.body)
+        return await self._once.answer(ask.who.name, key, asked, partial(route.handler, ask), ask.trace)
 
 
 def _secret(random: Random) -> bytes:

@@ -32,6 +32,7 @@ _PROBLEM: Final[JSON] = {
         "error": {"type": "string", "description": "The error of the library, such as UnknownTask."},
         "reason": {"type": "string", "description": "Why a run did not begin."},
         "due": {"type": "string", "format": "date-time", "description": "The tick that did not run."},
+        "place": {"type": "string", "description": "Where that owner defines the job, such as a file and its line."},
     },
     "required": ["type", "title", "status", "detail"],
 }

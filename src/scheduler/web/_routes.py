@@ -80,9 +80,9 @@ _MERGE: Final = ("application/merge-patch+json", "application/json")
 _nothing: Final = body_reader(Nothing)
 
 
-async def describe(_ask: Ask[Nothing, None]) -> Answer:
+async def describe(ask: Ask[Nothing, None]) -> Answer:
     """Return this description of the API, as OpenAPI 3.1."""
-    return Answer(OK, openapi(ROUTES))
+    return Answer(OK, openapi(ask.routes))
 
 
 def _act(name: str, audit: str, handler: Any, body: type[Any] = Nothing, **more: Any) -> Route[Any, Any]:

@@ -33,9 +33,10 @@ from ..toml import (
     long_number,
     over,
     what_is_wrong,
+    without_collections,
 )
+from .api import Api, read_api
 from .channels import channel_names, read_channels, read_rules
-from .collector import without_collections
 from .limits import CheckLimits, read_limits, read_retention
 from .network import Network, Push, read_hosts, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
@@ -54,6 +55,10 @@ MOST_PROBLEMS: Final = 1_000
 """Reading stops after them."""
 
 _LONGEST_TITLE: Final = 100
+_LONGEST_OWNER: Final = 128
+FILE_OWNER: Final = "file:"
+"""How the owner of a file's jobs begins. No client can choose such an owner."""
+
 _TABLES: Final = {
     "history": "how much history is kept. What is over one of these bounds is deleted, oldest first",
     "limits": "how many checks may run at a time",
@@ -67,6 +72,8 @@ _TABLES: Final = {
     "maintenance": "when targets are not checked, and nobody is told of them",
     "notify": "by which rules people are told",
     "push": "where targets report to",
+    "api": "where people and programs reach the running agent: see [operate an agent](operate-an-agent.md). The table "
+    "may be empty",
     "heartbeat": "where the agent reports that it is well: see [there](agent/hardening.md#a-watcher-for-the-agent)",
     "metrics": "where what probes of PostgreSQL find is kept, and for how long: see "
     "[where it is kept](watching-postgres.md#where-it-is-kept)",
@@ -97,8 +104,22 @@ class Config:
     tables: TablesPlace | None = None
     rules: Rules = field(factory=Rules)
     push: Push | None = None
+    api: Api | None = None
     heartbeat: Heartbeat | None = None
     warnings: tuple[str, ...] = ()
+    file: str | None = None
+    """The name of the file, without its folder."""
+    lines: Mapping[str, int] = field(factory=dict)
+    """Where each target begins in the file. Empty without [api]."""
+
+    @property
+    def owner(self) -> str | None:
+        """The owner of the jobs. Lines move when a file is edited, so they are no part of it."""
+        return None if self.file is None else f"{FILE_OWNER}{self.file}"[:_LONGEST_OWNER]
+
+    def place_of(self, name: str) -> str | None:
+        """Where a target is defined, such as "uptime.toml:12". None: there is none of that name."""
+        return f"{self.file}:{self.lines[name]}" if name in self.lines else None
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
@@ -189,16 +210,7 @@ def _with_stand_ins(table: dict[str, Any], required: Collection[str], environmen
 
 
 def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    store = top.take(
-        "store",
-        store_place(file.parent, environment),
-        beside(file),
-        "where history is kept: see [what it remembers](agent/storage.md). By default in a SQLite file "
-        "beside the configuration, named after it and ending in `.db`",
-    )
-    fleet = read_fleet(_table(top, "fleet"), environment)
-    if top.has("fleet"):
-        store = shared(top, store, fleet)
+    store = _store(top, file, environment)
     retention = read_retention(_table(top, "history"))
     limits, warnings = read_limits(
         _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
@@ -236,6 +248,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres) or tables is not None
     )
     push, of_push = read_push(_table(top, "push"), targets)
+    api, of_api = read_api(_table(top, "api"), file, is_given=top.has("api"))
     heartbeat = read_heartbeat(_table(top, "heartbeat"), around, needs_secrets=needs_secrets)
     top.end()
     return Config(
@@ -255,9 +268,24 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         tables=tables,
         rules=rules,
         push=push,
+        api=api,
         heartbeat=heartbeat,
-        warnings=(*warnings, *of_push, *quiet, *known_kinds().troubles.values()),
+        warnings=(*warnings, *of_push, *of_api, *quiet, *known_kinds().troubles.values()),
+        file=file.name if file.name.isprintable() else None,
+        lines={} if api is None else {name: section.line for name, section in taken.items()},
     )
+
+
+def _store(top: Section, file: Path, environment: Mapping[str, str]) -> StorePlace:
+    store = top.take(
+        "store",
+        store_place(file.parent, environment),
+        beside(file),
+        "where history is kept: see [what it remembers](agent/storage.md). By default in a SQLite file "
+        "beside the configuration, named after it and ending in `.db`",
+    )
+    fleet = read_fleet(_table(top, "fleet"), environment)
+    return shared(top, store, fleet) if top.has("fleet") else store
 
 
 def _servers(

@@ -22,7 +22,7 @@ MAX_URLS: Final = 16
 _EXPECTED: Final = 'a list of 1 to 16 URLs such as ["tcp://192.0.2.1:53", "https://example.org/"]'
 
 _PLACE: Final = 'an address of this machine and a port, such as "127.0.0.1:8075" or "[::1]:8075"'
-_LOOPBACK: Final = ("127.", "::1")
+LOOPBACK: Final = ("127.", "::1")
 _HIGHEST_PORT: Final = 65_535
 
 
@@ -118,7 +118,7 @@ def read_push(section: Section, targets: Collection[Target]) -> tuple[Push | Non
     """Read where to listen, and warnings. Notes a problem if a target needs it."""
     place = section.take(
         "listen",
-        _place,
+        place_of,
         None,
         "where signals of push checks come in, by HTTP. It has to be there if there is such a check",
     )
@@ -137,7 +137,7 @@ def read_push(section: Section, targets: Collection[Target]) -> tuple[Push | Non
     if place is None:
         return None, []
     push = Push(host=place[0], port=place[1], takes_get=takes_get)
-    if push.host.startswith(_LOOPBACK):
+    if push.host.startswith(LOOPBACK):
         return push, []
     warning = "[push] listens beyond this machine without TLS: put a proxy before it, or others can read the tokens"
     return push, [warning]
@@ -150,7 +150,8 @@ def _same_tokens(targets: Iterable[Target]) -> Iterator[tuple[str, str]]:
             yield each.name, first[each.check.token]
 
 
-def _place(value: Any) -> tuple[str, int]:
+def place_of(value: Any) -> tuple[str, int]:
+    """Read an address and a port."""
     if isinstance(value, str):
         host, _, port = value.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")

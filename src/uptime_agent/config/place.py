@@ -19,7 +19,7 @@ from ..toml import VARIABLE, Reader, Section, Unfit, Unset, megabytes, seconds, 
 
 if TYPE_CHECKING:
     from scheduler import Store
-    from scheduler.stores import FleetView
+    from scheduler.stores import FleetView, StoredJob, StoredState
     from scheduler.stores.postgres import PostgresStore
     from scheduler.stores.sqlite import SQLiteStore
 
@@ -96,6 +96,15 @@ class StorePlace:
     def of_programs(self) -> StorePlace:
         """Use programs' schema by default."""
         return evolve(self, schema=OF_PROGRAMS) if self.schema == SCHEMA else self
+
+    def stored_jobs(self) -> list[tuple[StoredJob, StoredState | None]]:
+        """Read the jobs of a store that another process may have open. Raises StoreError."""
+        store = self._made()
+        assert store is not None
+        try:
+            return store.read_jobs()
+        finally:
+            store.close()
 
     def fleet_view(self) -> FleetView:
         """Read a server's nodes. Raises StoreError."""

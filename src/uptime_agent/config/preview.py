@@ -124,11 +124,18 @@ def _server_lines(config: Config) -> Iterator[str]:
 
 def _place_lines(config: Config) -> Iterator[str]:
     if config.push is not None:
-        host, port = config.push.host, config.push.port
-        yield f"signals come in at {f'[{host}]' if ':' in host else host}:{port}"
+        yield f"signals come in at {_spoken(config.push.host, config.push.port)}"
+    if config.api is not None:
+        places = [str(config.api.socket)]
+        places += [] if config.api.listen is None else [_spoken(*config.api.listen)]
+        yield wording.printable(f"control API at {' and at '.join(places)}")
     if config.network.probes:
         probes = ", ".join(str(each.check.url) for each in config.network.probes)
         yield f"offline if none of these answers: {probes}"
+
+
+def _spoken(host: str, port: int) -> str:
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterator[str]:

@@ -36,7 +36,7 @@ from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
 from ..instants import microseconds
 from ..standing import Skipped
-from ..web import HttpServer, Peers
+from ..web import HttpServer, Peers, plain
 from .handing import Handing
 from .requests import NotKept, PushRequests, Take
 
@@ -283,4 +283,4 @@ def push_server(
 ) -> HttpServer:
     """Make the push port's server. `say` hears when signals may be lost."""
     requests = PushRequests(clock, take, takes_get=takes_get)
-    return HttpServer(clock, requests.answer, peers, say, what="signals of push targets", port="the push port")
+    return HttpServer(clock, plain(requests.answer), peers, say, what="signals of push targets", port="the push port")

@@ -35,11 +35,17 @@ VOTE: Final = "vote:"
 
 
 def add_job(
-    scheduler: Scheduler, target: Target, start: Start | datetime | None, gate: float, *, is_patient: bool = False
+    scheduler: Scheduler,
+    target: Target,
+    start: Start | datetime | None,
+    gate: float,
+    *,
+    is_patient: bool = False,
+    owner: str | None = None,
 ) -> None:
     """Add or update a target's job. Raises InvalidJob if its schedule is over.
 
-    `gate`: seconds that a failed check may take to learn whether we are offline.
+    `gate`: seconds that a failed check may take to learn whether we are offline. `owner`: the file that names it.
     """
     # Each address of Mode.ALL, and each redirect, waits for room by itself, so only these parts have timeouts.
     waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
@@ -62,6 +68,7 @@ def add_job(
             start=start,
             on_conflict="update",
             tags=(TASK, *target.tags),
+            owner=owner,
         )
     except InvalidJob as exc:  # only the clock can say that a schedule is over
         msg = f"check {target.name!r}: {exc}"

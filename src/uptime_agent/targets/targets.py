@@ -17,7 +17,7 @@ from scheduler import AlreadyStopped, Job, JobNotFound, Scheduler
 from timerqueue import Clock
 
 from ..checks import Holdups, PushCheck, Resolver, StepsRun, TargetCheck, prepared
-from ..config import Target
+from ..config import FILE_OWNER, Target
 from ..relations import Above
 from ..standing import TASK, Board, TargetStatus
 from ..text import Redactor
@@ -61,7 +61,8 @@ class TargetChanges:
 class Targets:
     """The checked targets. `is_once`: one check each, whatever the schedule.
 
-    `longest_doubt`: the `gate` of `add_job`. `vote`: None without other nodes. `listed`: always the same list.
+    `owner`: the file that names them. `longest_doubt`: the `gate` of `add_job`. `vote`: None without other nodes.
+    `listed`: always the same list.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Targets:
         longest_doubt: float = 0.0,
         vote: Vote | None = None,
         is_once: bool = False,
+        owner: str | None = None,
     ) -> None:
         self.listed: list[TargetStatus] = []
         self._scheduler = scheduler
@@ -86,6 +88,7 @@ class Targets:
         self._longest_doubt = longest_doubt
         self._vote = vote
         self._is_once = is_once
+        self._owner = owner
         self._targets: dict[str, Target] = {}
         self._patient: set[str] = set()
 
@@ -118,8 +121,9 @@ class Targets:
         return TargetChanges(tuple(added), tuple(removed), tuple(changed))
 
     def remove_others(self) -> list[str]:
-        """Remove stored jobs without a target. Returns their names."""
-        gone = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self._statuses]
+        """Remove stored jobs without a target. Returns their names. Jobs of other owners stay."""
+        jobs = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self._statuses]
+        gone = [job for job in jobs if (job.owner or FILE_OWNER).startswith(FILE_OWNER)]
         for job in gone:
             job.remove()
         return [job.id for job in gone]
@@ -153,7 +157,8 @@ class Targets:
         start = None if self._is_once else target.start
         if self._vote is None:  # there are no other nodes
             target = evolve(target, quorum=None)
-        add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
+        is_patient = target.name in self._patient
+        add_job(self._scheduler, target, start, self._longest_doubt, is_patient=is_patient, owner=self._owner)
         if target.quorum is None:
             self._forget_vote(target.name)
         elif self._vote is not None:

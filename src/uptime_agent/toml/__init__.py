@@ -6,6 +6,7 @@ Mistakes have lines. Pure: any thread.
 from __future__ import annotations
 
 from .bounds import over
+from .collector import without_collections
 from .content import content_of, what_else
 from .lines import KeyLines, long_number, what_is_wrong
 from .option import Option
@@ -60,4 +61,5 @@ __all__ = [
     "what_else",
     "what_is_wrong",
     "whole",
+    "without_collections",
 ]

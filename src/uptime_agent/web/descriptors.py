@@ -17,12 +17,12 @@ _SHARE: Final = 4
 """A quarter; checks need the others."""
 
 
-def most_connections() -> int:
-    """The most open connections."""
+def most_connections(most: int = MOST_CONNECTIONS) -> int:
+    """The most open connections: `most`, or fewer where descriptors are few."""
     if resource is None:
-        return MOST_CONNECTIONS
+        return most
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if limit < 0 else max(min(MOST_CONNECTIONS, limit // _SHARE), 1)
+    return most if limit < 0 else max(min(most, limit // _SHARE), 1)
 
 
 class SpareDescriptor:

@@ -17,13 +17,22 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
 from weakref import WeakValueDictionary
 
-from attrs import define
+from attrs import define, frozen
 
 MOST_KNOWN: Final = 10_000
 """The most known peers. Beyond these, the peer that was silent longest becomes a stranger."""
 
 _OF_ONE: Final = 0.5
 _OF_STRANGERS: Final = 0.75
+
+
+@frozen
+class Ends:
+    """The ends of a connection: two addresses, or the user at the other end of a Unix socket."""
+
+    address: tuple[str, int] | None = None
+    local: tuple[str, int] | None = None
+    uid: int | None = None
 
 
 @define(eq=False)
@@ -35,6 +44,7 @@ class PeerPlace:
 
     peer: str
     leave: Callable[[], object]
+    ends: Ends = Ends()
     is_heard: bool = False
     is_answered: bool = False
 

@@ -1,8 +1,10 @@
-"""An HTTP server with one request per connection. An error ends only its own connection."""
+"""An HTTP server with one request per connection. An error ends only its own connection.
+
+So nothing that follows a request is read as another one.
+"""
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,6 +20,7 @@ from .descriptors import SpareDescriptor
 from .exchange import (
     LINGER_WITHOUT_PLACE,
     MOST_HEAD,
+    Exchange,
     HttpAnswer,
     HttpRequest,
     RequestRefused,
@@ -25,13 +28,12 @@ from .exchange import (
     linger,
     read_request,
     send_again,
-    send_answer,
 )
-from .peers import PeerPlace, Peers, peer_of
+from .peers import Ends, PeerPlace, Peers, peer_of
+from .sockets import uid_of
 
 logger = getLogger(__name__)
 
-BACKLOG: Final = 1_024
 PAUSE: Final = 0.1
 """Seconds without accepting, when refusing failed too."""
 
@@ -44,24 +46,23 @@ Serve = Callable[[HttpRequest, str], Awaitable[HttpAnswer]]
 """Answers a peer's request."""
 
 
-class NotListening(Exception):
-    """Listening failed. The text says why."""
+Handle = Callable[[Exchange, PeerPlace], Awaitable[None]]
+"""Reads the request of an exchange, and answers it."""
 
 
-def listen(host: str, port: int, what: str = "requests") -> socket.socket:
-    """Listen at an address. `what`: a word for errors. Raises NotListening."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as exc:
-        reason = (os.strerror(exc.errno) if exc.errno else str(exc)).lower()  # its own text repeats the address
-        raise NotListening(f"cannot listen for {what} at {host} port {port}: {reason}") from None
-    listener.settimeout(0)
-    return listener
+def plain(answer: Serve) -> Handle:
+    """Make a handler that reads small requests as a whole, and answers each with one line."""
+
+    async def handle(exchange: Exchange, place: PeerPlace) -> None:
+        request = await read_request(exchange)
+        place.is_heard = True
+        await exchange.answer(await answer(request, place.peer))
+
+    return handle
 
 
 class HttpServer:
-    """A server on one port. `answer` may raise any error.
+    """A server on one port or Unix socket. `handle` may raise any error.
 
     `say` hears when requests may be lost. `what`, `port`: words for messages.
     """
@@ -69,7 +70,7 @@ class HttpServer:
     def __init__(
         self,
         clock: Clock,
-        answer: Serve,
+        handle: Handle,
         peers: Peers,
         say: Callable[[str], None],
         *,
@@ -77,7 +78,7 @@ class HttpServer:
         port: str = "this port",
     ) -> None:
         self._clock = clock
-        self._answer = answer
+        self._handle = handle
         self._peers = peers
         self._say = say
         self._what = what
@@ -124,7 +125,7 @@ class HttpServer:
 
     def _admit(self, connection: socket.socket, scope: anyio.CancelScope) -> PeerPlace | None:
         try:
-            peer = peer_of(connection.getpeername()[0])
+            peer, ends = _peer_of(connection)
         except OSError:  # it has gone already
             connection.close()
             return None
@@ -134,6 +135,8 @@ class HttpServer:
             self._tell(f"{self._what} may be turned away", f"too many connections are open to {self._port}")
         if place is None:
             _refuse(connection)
+            return None
+        place.ends = ends
         return place
 
     async def _attend(self, connection: socket.socket, place: PeerPlace, scope: anyio.CancelScope) -> None:
@@ -151,21 +154,16 @@ class HttpServer:
             self._peers.left(place)
 
     async def _exchange(self, stream: SocketStream, place: PeerPlace, scope: anyio.CancelScope) -> None:
-        answer, is_head = NO_ROOM, False
+        exchange = Exchange(stream)
         with scope:
             try:
-                request = await read_request(stream)
-                if not scope.cancel_called:
-                    place.is_heard = True
-                    is_head = request.method == "HEAD"
-                    answer = await self._answer(request, place.peer)
+                await self._handle(exchange, place)
             except RequestRefused as exc:
-                answer = exc.answer
-            await send_answer(stream, answer, is_head=is_head)
+                await exchange.answer(exc.answer)
             place.is_answered = True
             await linger(stream)
-        if not place.is_answered:  # it had to give way
-            await send_answer(stream, NO_ROOM)
+        if not place.is_answered and not exchange.is_begun:  # it had to give way
+            await exchange.answer(NO_ROOM)
             await linger(stream, LINGER_WITHOUT_PLACE)
 
     def _tell(self, what: str, why: str) -> None:
@@ -181,9 +179,19 @@ class HttpServer:
 async def _opened(connection: socket.socket) -> SocketStream:
     """Raises BrokenResourceError if the peer has gone."""
     try:
+        # Also for a Unix socket: what anyio has for these fails if one is readable just as its wait is cancelled.
         return await SocketStream.from_socket(connection)
     except ValueError as exc:
         raise anyio.BrokenResourceError from exc
+
+
+def _peer_of(connection: socket.socket) -> tuple[str, Ends]:
+    """Return the peer, and the ends of its connection. Raises OSError if it has gone."""
+    if connection.family == socket.AF_UNIX:
+        uid = uid_of(connection)
+        return "a user" if uid is None else f"uid {uid}", Ends(uid=uid)
+    address, local = connection.getpeername()[:2], connection.getsockname()[:2]
+    return peer_of(address[0]), Ends(address, local)
 
 
 def _refuse(connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Requests to the push port that were changed in any way: none of them has a token of a target."""
+"""Requests that were changed in any way: none has a token of a push target, or of a caller of the control API."""
 
 from push_kit import request
 
@@ -21,11 +21,22 @@ SEEDS = [
     b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" + bytes(range(160)),
     request("/push/no-such-token-00") * 3,
 ]
+OF_API = [
+    request("/v1/jobs?limit=5&state=running&cursor=x", "GET", b"", "Authorization: Bearer tq_none"),
+    request("/v1/jobs/site/pause", "POST", b'{"reason": "x"}', "Content-Type: application/json", "Origin: http://x"),
+    request("/v1/jobs/site", "PUT", b'{"task": "check", "schedule": "@every 1s"}', "Content-Type: application/json"),
+    request("/v1/jobs/site", "DELETE", b"", "Authorization: Basic bWU6dHFfbm9uZQ==", "Sec-Fetch-Site: cross-site"),
+    request("/v1/sets/api", "PUT", b'{"jobs": []}', "X-Forwarded-User: ann", "Cookie: token=tq_none"),
+    request("/healthz", "GET", b"", "Upgrade: websocket", "Connection: Upgrade"),
+    b"PUT /v1/jobs/site HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"DELETE /v1/jobs/site HTTP/1.0\r\nHost: localhost\r\n\r\n",
+    *SEEDS,
+]
 
 
-def mutated(draw):
+def mutated(draw, seeds=SEEDS):
     """Return a request that has been changed in some places, and in which pieces it is sent."""
-    data = bytearray(draw.choice(SEEDS))
+    data = bytearray(draw.choice(seeds))
     for _ in range(draw.randint(0, 4)):
         at = draw.randrange(len(data) + 1)
         match draw.randrange(5):

@@ -38,10 +38,13 @@ def test_help_imports_next_to_nothing_of_the_agent():
         "uptime_agent.cli",
         "uptime_agent.commands",
         "uptime_agent.commands.fleet",
+        "uptime_agent.commands.jobs",
+        "uptime_agent.commands.tokens",
         "uptime_agent.commands.worker",
     }
     commands |= {"uptime_agent.migration", "uptime_agent.migration.command"}
     assert ours == {*commands, "uptime_agent.instants", "uptime_agent.options", "uptime_agent.output"}
+    assert not {"http.client", "ssl", "starlette"} & imported("--help")
 
 
 @pytest.mark.parametrize("output", ["--json", "--plain"])

@@ -23,7 +23,17 @@ from .fields import (
     schema_of,
     whole,
 )
-from .problem import CODE, MEDIA_TYPE, Problem, invalid, of_only_job, other_owner, problem_of, unavailable
+from .problem import (
+    CODE,
+    MEDIA_TYPE,
+    Problem,
+    invalid,
+    of_only_job,
+    of_other_owner,
+    other_owner,
+    problem_of,
+    unavailable,
+)
 from .request import body_of, refuse_other_sites
 from .route import (
     SMALL,
@@ -78,6 +88,7 @@ __all__ = [
     "invalid",
     "linked",
     "of_only_job",
+    "of_other_owner",
     "optional",
     "other_owner",
     "parameters_of",

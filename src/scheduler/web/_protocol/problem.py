@@ -18,6 +18,7 @@ from ...stores import StoreError
 
 MEDIA_TYPE: Final = "application/problem+json"
 _KIND: Final = "urn:timerqueue:problem:"
+_OTHER_OWNER: Final = "other-owner"
 
 _KEYS: Final = frozenset(
     {"at", "before", "limit", "limits", "reason", "until", *(each.name for each in fields(JobSpec))}
@@ -94,7 +95,15 @@ def invalid(detail: str, key: str | None = None, **more: Any) -> Problem:
 
 def other_owner(detail: str, owner: str | None) -> Problem:
     """`owner`: whose the job is; None: code."""
-    return Problem(HTTPStatus.CONFLICT, "other-owner", detail, owner=CODE if owner is None else owner)
+    return Problem(HTTPStatus.CONFLICT, _OTHER_OWNER, detail, owner=CODE if owner is None else owner)
+
+
+def of_other_owner(error: Exception, place: str) -> Problem | None:
+    """Say where the job of another owner is defined. None: the error is about something else."""
+    problem = problem_of(error)
+    if problem is None or problem.body.get("type") != _KIND + _OTHER_OWNER:
+        return None
+    return Problem.of(problem.status, {**problem.body, "detail": f"{problem} (at {place})", "place": place})
 
 
 def unavailable(detail: str, **more: Any) -> Problem:

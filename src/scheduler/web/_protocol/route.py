@@ -85,6 +85,8 @@ class Ask(Generic[Q, B]):
     pairs: Sequence[tuple[str, str]] = ()
     """The query as it was given."""
     trace: Trace = field(factory=Trace)
+    routes: Sequence[Route[Any, Any]] = ()
+    """All routes of the app."""
     means: Means = field(kw_only=True)
 
     @property

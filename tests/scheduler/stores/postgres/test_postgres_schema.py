@@ -90,6 +90,20 @@ def test_a_store_that_is_not_open_says_so(store):
         store.changes()
 
 
+def test_jobs_are_read_without_opening_the_store(store):
+    """As a command does when no agent answers. A node may have it open."""
+    store.open(0, no_hint)
+    jobs = {f"job-{number:04}": StoredJob(f"job-{number:04}", "app.task", "@daily") for number in range(1_500)}
+    store.commit(Batch(jobs=jobs, states={"job-0007": StoredState("job-0007", next_us=5)}))
+    expected = {job.id: (job, state) for page in store.load() for job, state in page}
+    visitor = PostgresStore(store._dsn, schema=store._schema)
+    for reader in (visitor, store):
+        assert {job.id: (job, state) for job, state in reader.read_jobs()} == expected
+    visitor.close()
+    store.close()
+    assert len(visitor.read_jobs()) == len(expected) == 1_500
+
+
 def test_a_human_needs_three_columns_only(store, by_hand):
     """The others have defaults."""
     store.open(0, no_hint)

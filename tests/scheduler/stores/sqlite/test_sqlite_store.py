@@ -341,6 +341,20 @@ def test_history_is_read_beside_the_agent_that_has_it_open(store, path):
     visitor.close()
 
 
+def test_jobs_are_read_beside_the_agent_that_has_them_open(store, path):
+    """And after it, as a command does when no agent answers; more of them than one page has."""
+    jobs = {f"job-{number:04}": job(f"job-{number:04}") for number in range(1_500)}
+    store.commit(Batch(jobs=jobs, states={"job-0007": StoredState("job-0007", next_us=NOW_US)}))
+    visitor = SQLiteStore(path)
+    for _ in range(2):
+        found = {row.id: (row, state) for row, state in visitor.read_jobs()}
+        assert found == loaded(store) if store._opened else len(found) == 1_500
+        visitor.close()
+        store.close()
+    with pytest.raises(StoreUnusable, match="there is no database"):
+        SQLiteStore(path.with_name("none.sqlite")).read_jobs()
+
+
 def test_reading_history_makes_nothing(path):
     """Neither a file where there is none, nor tables in one that is empty or another's."""
     with pytest.raises(StoreUnusable, match="there is no database"):
