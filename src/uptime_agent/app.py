@@ -30,7 +30,7 @@ from .reload import Reload, Source, told_of
 from .show import Display, Screen
 from .signals import GRACE, attended
 from .standing import TargetStatus
-from .targets import CheckDeps
+from .targets import CheckDeps, known_of
 from .text import Redactor
 from .web import NotListening, listen
 
@@ -97,6 +97,7 @@ class _Agent:
         self._checking.maintenance.plan(config.maintenance)
         self._checking.targets.begin(config.targets)
         self._checking.groups.follow(config.groups, self._clock.wall())
+        self._checking.keeper.follow(known_of(config.targets, config.groups))
         parts.signals.follow(config.targets)
         follows = source is not None and not plan.once
         self._reload = Reload(source, self._clock, self._follow, parts.monitor.notice) if follows and source else None
@@ -173,7 +174,13 @@ class _Agent:
     def _begin(self) -> None:
         config, parts, checking, say = self._config, self._parts, self._checking, self._monitor.notice
         store = str(config.store) if parts.has_past else None
-        view = Screen(targets=checking.targets.listed, scheduler=self._scheduler, now=self._clock.wall, store=store)
+        view = Screen(
+            targets=checking.targets.listed,
+            scheduler=self._scheduler,
+            now=self._clock.wall,
+            store=store,
+            acts=checking.acts,
+        )
         self._monitor.begin(view)
         for warning in config.all_warnings:
             say(warning)
@@ -182,6 +189,7 @@ class _Agent:
             say(f"--once ends with its checks: no channel is told of what they find{later}")
         if gone := checking.targets.remove_others():
             say(f"no longer checked, because the configuration says so: {', '.join(gone)}; their history stays")
+        checking.keeper.begin()
         parts.outbox.begin()
         if checking.shared_groups is not None:
             checking.shared_groups.begin()
@@ -213,6 +221,7 @@ class _Agent:
         changes = await checking.targets.follow(config.targets)
         servers = await parts.probing.follow(config)
         checking.groups.follow(config.groups, self._clock.wall())
+        checking.keeper.follow(known_of(config.targets, config.groups))
         parts.signals.follow(config.targets)
         parts.signals.plan()
         parts.delivery.follow(config.channels)

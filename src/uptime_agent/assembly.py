@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 from attrs import frozen
 
-from scheduler import JobFinished, RunEnded, RunMissed, Scheduler, Store, StoreDown, StoreUp
+from scheduler import (
+    JobAdded,
+    JobChanged,
+    JobFinished,
+    JobRemoved,
+    RunEnded,
+    RunMissed,
+    Scheduler,
+    Store,
+    StoreDown,
+    StoreUp,
+)
 
+from .acts import ActKeeper, Acts
 from .checks import Resolver, StepsRun, TargetCheck
 from .config import Config, Network, spoken_for
 from .heartbeat import OURS, Heart, StoreOutage, Vitals, heart_of
@@ -20,7 +32,7 @@ from .quorum import Poll, duties_of, poll_of
 from .relations import LIMIT as GROUPS, Above, Answers, Elsewhere, Groups, Here, Parents, SharedGroups, elsewhere_of
 from .show import Display, Monitor
 from .standing import TASK as CHECK, Board, CheckTask, Gate, Maintenance, OnlineTarget, Recall, Recheck
-from .targets import CheckDeps, Targets, check_of, is_new, is_ours
+from .targets import CheckDeps, Targets, act_deps, check_of, is_new, is_ours, tell_acts
 from .web import Peers, most_connections
 
 CRASH_FLOOR: Final = 10.0
@@ -64,6 +76,8 @@ class Checking:
     groups: Groups | SharedGroups
     maintenance: Maintenance
     targets: Targets
+    keeper: ActKeeper
+    acts: Acts
 
     @property
     def shared_groups(self) -> SharedGroups | None:
@@ -103,7 +117,14 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
     poll = None if is_once else poll_of(store, clock)
     elsewhere = None if is_once else elsewhere_of(store, clean)
     checking = checking_of(
-        scheduler, ways, config.network, is_once=is_once, poll=poll, elsewhere=elsewhere, owner=config.owner
+        scheduler,
+        ways,
+        config.network,
+        is_once=is_once,
+        poll=poll,
+        elsewhere=elsewhere,
+        owner=config.owner,
+        say=monitor.notice,
     )
     recheck = Recheck(scheduler, checking.board.targets, rest=CRASH_FLOOR)
     to_channels = Resolver(config.hosts)
@@ -116,6 +137,7 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
         say=monitor.notice,
         clean=clean,
         unstored=OURS,
+        acts_of=checking.keeper.acts_of,
     )
     probing = Probing(
         config,
@@ -169,6 +191,7 @@ def checking_of(
     poll: Poll | None = None,
     elsewhere: Elsewhere | None = None,
     owner: str | None = None,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> Checking:
     """Make what checks targets, and register its task. `owner`: the file that names them."""
     clock, clean = ways.clock, ways.redactor.clean
@@ -185,7 +208,9 @@ def checking_of(
     parents = Parents(board.targets, groups, here.known)
     above = Above(board.targets, parents, here, recall, elsewhere)
     probes = [OnlineTarget(each.name, check_of(each, ways)) for each in network.probes]
-    maintenance = Maintenance()
+    maintenance = Maintenance(by_hand=lambda *at: keeper.maintenance_at(*at))  # noqa: PLW0108 - it is made below
+    deps = act_deps(board.targets, groups, here, recall, maintenance, now=clock.wall, say=say)
+    keeper = ActKeeper(scheduler, deps)
     task = CheckTask(
         checks,
         board.targets,
@@ -209,6 +234,7 @@ def checking_of(
         vote=None if poll is None or is_once else task.vote,
         is_once=is_once,
         owner=owner,
+        acts_of=keeper.acts_of,
     )
     return Checking(
         board=board,
@@ -218,6 +244,8 @@ def checking_of(
         groups=groups,
         maintenance=maintenance,
         targets=targets,
+        keeper=keeper,
+        acts=Acts(scheduler, keeper, deps),
     )
 
 
@@ -244,6 +272,9 @@ def _connect(parts: Parts) -> None:
     if parts.answers is not None:
         board.subscribe(parts.answers.hear)
     board.subscribe(parts.checking.groups.hear)
+    board.subscribe(partial(tell_acts, parts.checking.keeper))
+    parts.checking.keeper.subscribe(parts.outbox.acts_changed)
+    scheduler.listen(parts.checking.keeper.listen, JobAdded, JobChanged, JobRemoved, JobFinished)
     scheduler.listen(board.listen)
     scheduler.listen(parts.recheck.listen, RunEnded)
     if (shared := parts.checking.shared_groups) is not None:

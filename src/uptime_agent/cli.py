@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from .commands.acts import OF_PEOPLE
 from .commands.fleet import audit, doctor, explain, fleet, metrics, tables
 from .commands.jobs import jobs, limits
 from .commands.tokens import token
 from .commands.worker import worker
 from .migration import WithJobs
 from .options import Duration, HistoryPlace, Zone, now_here
-from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
+from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, problems_of, records_or_end, refuse, why_none
 
 if TYPE_CHECKING:
     from .config import Config, StorePlace
-    from .toml import Problem
 
 MOST_OF_UPTIME: Final = 10_000
 
@@ -187,7 +187,16 @@ def history(
     """
     from .config import read_config
     from .logs import log_to_stderr
-    from .show import begun, group_uptime_lines, json_line, json_uptime, plain_line, plain_uptime, uptime_lines
+    from .show import (
+        begun,
+        group_uptime_lines,
+        jobs_about,
+        json_line,
+        json_uptime,
+        plain_line,
+        plain_uptime,
+        uptime_lines as lines_of_uptime,
+    )
     from .text import Redactor
 
     if (config is None) == (store is None):
@@ -208,13 +217,13 @@ def history(
         )
     redactor = Redactor(store.secrets | secrets)
     log_to_stderr(verbosity, redactor)
-    asked: Sequence[str | None] = [target] if members is None else members
+    asked: Sequence[str | None] = jobs_about(target) if members is None else members
     each = records_or_end(store, asked, MOST_OF_UPTIME if uptime else limit)
     records = [record for of_one in each for record in reversed(of_one)]  # they come by when they were due
     if uptime and target is not None and records:
         now, line = now_here().timestamp(), json_uptime if as_json else plain_uptime
         print_lines(
-            uptime_lines(target, each[0], now, line)
+            lines_of_uptime(target, each[0], now, line)
             if group is None or members is None
             else group_uptime_lines(target, dict(zip(members, each, strict=True)), group.at_least, now, line)
         )
@@ -223,7 +232,7 @@ def history(
     print_lines((json_line if as_json else plain_line)(record, redactor.clean) for record in records)
     if not records:
         about = f" of {target!r}" if target else ""
-        end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
+        end(f"there is no check{about} in {store}{why_none(target, names) if target else ''}", FAILED)
 
 
 @cli.command("import", cls=WithJobs)
@@ -253,23 +262,12 @@ def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
             drafts, left = IMPORTERS[monitor](file, given)
         except NotImported as exc:
             end(str(exc), BAD_USAGE)
-        found = imported(f"{monitor}, {file.name}", drafts, left, _problems)
+        found = imported(f"{monitor}, {file.name}", drafts, left, problems_of)
     print_lines(found.text.splitlines())
     for line in found.left:
         click.echo(line, err=True)
     if not found.checks:
         end("no check could be carried over", FAILED)
-
-
-def _problems(text: str) -> Sequence[Problem]:
-    from .config import parse_config
-    from .toml import ConfigError
-
-    try:
-        parse_config(text, "imported.toml", {}, needs_secrets=False)
-    except ConfigError as exc:
-        return exc.problems
-    return ()
 
 
 @cli.group("notify")
@@ -290,7 +288,7 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     end(text, code) if code else print_lines([text])
 
 
-for _each in (audit, doctor, explain, fleet, jobs, limits, metrics, tables, token, worker):
+for _each in (audit, doctor, explain, fleet, jobs, limits, metrics, tables, token, worker, *OF_PEOPLE):
     cli.add_command(_each)
 
 
@@ -392,14 +390,3 @@ def _with_rights(config: Config) -> Config:
     files = [] if config.store.file is None else [config.store.file]
     found = [*warnings_about(files), *warnings_about_owners([*files, *config.metrics.files(config.store)])]
     return evolve(config, warnings=tuple(dict.fromkeys((*config.warnings, *found))))
-
-
-def _why_none(target: str, names: Sequence[str] | None) -> str:
-    from difflib import get_close_matches
-
-    if names is None:
-        return ""
-    if target in names:
-        return ": it has not been checked yet"
-    similar = get_close_matches(target, names, n=1)
-    return f": the configuration has no check of that name{f', did you mean {similar[0]!r}?' if similar else ''}"

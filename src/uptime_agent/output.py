@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scheduler import Record
 
     from .config import Config, StorePlace
+    from .toml import Problem
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
@@ -84,3 +85,27 @@ def end(reason: str, code: int) -> NoReturn:
     with suppress(OSError):
         click.echo("\n".join(map(harmless, reason.split("\n"))), err=True)
     sys.exit(code)
+
+
+def why_none(target: str, names: Sequence[str] | None) -> str:
+    """Say why a target has no history. `names`: of checks, if known."""
+    from difflib import get_close_matches
+
+    if names is None:
+        return ""
+    if target in names:
+        return ": it has not been checked yet"
+    similar = get_close_matches(target, names, n=1)
+    return f": the configuration has no check of that name{f', did you mean {similar[0]!r}?' if similar else ''}"
+
+
+def problems_of(text: str) -> Sequence[Problem]:
+    """The problems of a configuration that was written for a user."""
+    from .config import parse_config
+    from .toml import ConfigError
+
+    try:
+        parse_config(text, "imported.toml", {}, needs_secrets=False)
+    except ConfigError as exc:
+        return exc.problems
+    return ()

@@ -14,6 +14,7 @@ EXCUSED = {
     "is_ending": "as is_idle",
     "below": "the status of a target is told its rules anew whenever the file changes",
     "holds": "as below",
+    "acts": "as below",
     "marks": "as below; those of a batch are rows",
     "cause": "of a run an enum",
     "done": "of a batch a list",

@@ -20,7 +20,7 @@ from attrs import frozen
 
 from ..text import printable
 from .channels import Channel, ChannelDeps, Message, MessageKind, Notification, Undelivered, message_of
-from .outbox import DELIVERED, NEEDLESS, NOT_YET, Outbox
+from .outbox import DELIVERED, NEEDLESS, NOT_YET, SILENCED, Outbox
 from .pace import MessageRate, Turns, together
 
 logger = getLogger(__name__)
@@ -87,16 +87,18 @@ class MessageDelivery:
     def _why_not(self, message: Message) -> str | None:
         rules = self._outbox.rules
         expiry = rules.expiry
+        if message.is_silent:
+            return SILENCED
         if message.kind is MessageKind.REMINDER:
-            if rules.reminders is None or not self._outbox.is_told(message):
+            if self._outbox.is_needless(message):  # its target may have changed meanwhile
                 return NEEDLESS
-            if not self._outbox.is_checked(message.target):  # its target may have changed meanwhile
-                return NEEDLESS
-            expiry = min(expiry, rules.reminders)
-        return "expired" if self._means.clock.wall() - message.at > expiry else None
+            expiry = min(expiry, rules.reminders or expiry)
+        since = max(message.at, message.held_until or 0.0)
+        return "expired" if self._means.clock.wall() - since > expiry else None
 
     async def _send(self, message: Message, way: ChannelRoute) -> dict[str, Any]:
-        ready = [] if message.kind is MessageKind.REMINDER else self._outbox.ready(message.channel)
+        is_alone = message.kind is MessageKind.REMINDER and message.held_until is None
+        ready = [] if is_alone else self._outbox.ready(message.channel)
         notification = Notification(together(message, ready, self._outbox.rules.digest))
         remark = await self._sent(notification, way)
         others = [each for each in notification.messages if each.key != message.key]

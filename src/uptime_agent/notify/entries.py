@@ -9,6 +9,7 @@ from attrs import define, evolve
 
 from scheduler import Job
 
+from ..acts import ActsOf, no_acts
 from .channels import Message, MessageKind
 
 TASK: Final = "notify"
@@ -39,9 +40,10 @@ class OutboxEntry:
 
 
 class Entries:
-    """Unsettled messages, in order of arrival."""
+    """Unsettled messages, in order of arrival. `acts_of`: silences hold messages back."""
 
-    def __init__(self) -> None:
+    def __init__(self, acts_of: ActsOf = no_acts) -> None:
+        self._acts_of = acts_of
         self._by_key: dict[str, OutboxEntry] = {}
         self._by_job: dict[str, OutboxEntry] = {}
         self._by_target: dict[str, dict[str, OutboxEntry]] = {}
@@ -98,11 +100,23 @@ class Entries:
         """Whether a message may be sent now."""
         return self.wait(entry, now) == 0
 
-    def wait(self, entry: OutboxEntry, now: float) -> float | None:
-        """Seconds until a message may be sent. None: another event decides.
+    def silent_until(self, target: str, now: float) -> float | None:
+        """Until when a target is silenced (UTC seconds), or None."""
+        silence = self._acts_of(target).silenced
+        return None if silence is None or silence.until is None or silence.until <= now else silence.until
 
-        RESOLVED waits for TRIGGER. A clock that was set back ends a hold.
+    def wait(self, entry: OutboxEntry, now: float) -> float | None:
+        """Seconds until a message may be settled. None: another event decides.
+
+        RESOLVED waits for TRIGGER, and all wait for the end of a silence. A clock that was set back ends a hold.
         """
+        left = self._wait(entry, now)
+        if left is None or entry.message.is_silent:
+            return left
+        until = self.silent_until(entry.message.target, now)
+        return left if until is None else max(left, until - now)
+
+    def _wait(self, entry: OutboxEntry, now: float) -> float | None:
         message = entry.message
         match entry.kind:
             case MessageKind.RESOLVED:
@@ -114,7 +128,7 @@ class Entries:
                 pass
             case _:
                 assert_never(entry.kind)
-        if message.held_until is None or now < message.at:
+        if message.held_until is None or now < message.at or message.is_silent:
             return 0.0
         return max(message.held_until - now, 0.0)
 

@@ -12,7 +12,6 @@ channel. Lives on the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from logging import getLogger
 from typing import Final
@@ -20,17 +19,20 @@ from typing import Final
 import anyio
 from attrs import evolve
 
-from scheduler import ClockJumped, JobFinished, JobNotFound, Outcome, RunEnded, Scheduler
+from scheduler import ClockJumped, JobFinished, Outcome, RunEnded, Scheduler
 
+from ..acts import ActsOf, no_acts
 from ..standing import Checked, CheckedAgain, Closed, GroupRecalled, Incident, News, NotChecked, Opened, Remembered
 from ..text import wording
 from .arrivals import Arrivals
 from .backlog import Backlog
 from .channels import Message, MessageKind
 from .digests import Digests
-from .entries import NEVER, Entries, OutboxEntry, instant_of, is_same, waits_to_be_told
+from .entries import NEVER, Entries, OutboxEntry, instant_of, waits_to_be_told
 from .message_jobs import MessageJobs
 from .pace import PaceWindow, Rules
+from .reminders import Reminders, acknowledgement
+from .silences import Silences
 
 logger = getLogger(__name__)
 
@@ -42,6 +44,7 @@ RESTED: Final = timedelta(seconds=60)
 
 DELIVERED: Final = "delivered"
 NEEDLESS: Final = "needless"
+SILENCED: Final = "silenced"
 NOT_YET: Final = "waits for its turn"
 """The message is still unsent."""
 
@@ -49,9 +52,8 @@ NOT_YET: Final = "waits for its turn"
 class Outbox:
     """Unsettled messages and open incidents.
 
-    `routes`: each target's channels; None: all. `say` hears about messages. `clean` masks secrets. `now`: UTC seconds
-    since
-    1970. `unstored`: our own name, whose messages are not stored.
+    `routes`: each target's channels; None: all. `say` hears about messages. `clean` masks secrets. `now`: UTC seconds.
+    `unstored`: our own name, whose messages are not stored. `acts_of`: what people did to targets.
     """
 
     def __init__(
@@ -65,16 +67,19 @@ class Outbox:
         say: Callable[[str], None],
         clean: Callable[[str], str] = str,
         unstored: str | None = None,
+        acts_of: ActsOf = no_acts,
     ) -> None:
         self.rules = rules
-        self._scheduler = scheduler
         self._channels = channels
         self._routes = routes
         self._now = now
         self._say = say
         self._clean = clean
-        self._entries = Entries()
+        self._acts_of = acts_of
+        self._entries = Entries(acts_of)
         self._jobs = MessageJobs(scheduler, self._entries, now, unstored)
+        self._reminders = Reminders(scheduler, self._entries, self._jobs, acts_of, now=now, rules=lambda: self.rules)
+        self._silences = Silences(self._entries, self._jobs, self._reminders, now=now, rules=lambda: self.rules)
         self._digests = Digests()
         self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
         self._windows = {name: PaceWindow(rules.digest) for name in channels}
@@ -84,8 +89,6 @@ class Outbox:
         self._early: list[News] | None = []
         """News before `begin`: unread jobs may have told them."""
         self._begun = anyio.Event()
-        self._resting: set[str] = set()
-        """Paused, or in maintenance."""
         self._compared: set[str] = set()
         """Targets whose earlier incidents were compared."""
 
@@ -116,9 +119,9 @@ class Outbox:
             case GroupRecalled(name, incident, since):
                 self._compare(name, incident, since)
             case NotChecked(name):
-                self._resting.add(name)
+                self._reminders.rest(name)
             case CheckedAgain(name):
-                self._resting.discard(name)
+                self._reminders.go_on(name)
             case ClockJumped():
                 self._start_ready(self._entries.all())  # messages whose time is further away now
             case _:
@@ -169,6 +172,12 @@ class Outbox:
             self._go_on(entry)  # now that all are there: an end waits for its beginning
         for entry in self._arrivals.sent():
             self._jobs.start_soon(entry)
+        self._silences.look()
+
+    def acts_changed(self) -> None:
+        """Take what people did: silences begin and end."""
+        if self._early is None:
+            self._silences.look()
 
     def is_coming(self, key: str) -> bool:
         """Whether another node left us a message that is not here yet. Then its job starts again."""
@@ -186,6 +195,7 @@ class Outbox:
         self._compared.clear()
         for entry in self._entries.all():
             self._go_on(entry)
+        self._silences.look()
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
@@ -213,24 +223,18 @@ class Outbox:
         if (entry := self._entries.find(key)) is not None:
             entry.goes_at = turn
 
-    def is_told(self, message: Message) -> bool:
-        """Whether the message's TRIGGER is settled."""
-        return self._entries.trigger_of(message) is None
-
-    def is_checked(self, target: str) -> bool:
-        """Neither paused nor in maintenance."""
-        try:
-            return target not in self._resting and self._scheduler.get(target).error is None
-        except JobNotFound:  # a group
-            return True
+    def is_needless(self, reminder: Message) -> bool:
+        """See `Reminders`."""
+        return self._reminders.is_needless(reminder)
 
     def ready(self, channel: str) -> list[Message]:
-        """Sendable messages, except reminders, which go alone."""
-        return [
-            entry.message
-            for entry in self._entries.of_channel(channel)
-            if entry.kind is not MessageKind.REMINDER and self._entries.is_ready(entry, self._now())
-        ]
+        """Sendable messages, except regular reminders, which go alone."""
+        waiting = [each for each in self._entries.of_channel(channel) if self._entries.is_ready(each, self._now())]
+        return [each.message for each in waiting if not each.message.is_silent and self._may_go_along(each.message)]
+
+    def _may_go_along(self, message: Message) -> bool:
+        is_held = message.held_until is not None
+        return message.kind is not MessageKind.REMINDER or (is_held and not self.is_needless(message))
 
     def settled_with(self, key: str) -> dict[str, str]:
         """How a settled message went."""
@@ -279,14 +283,13 @@ class Outbox:
         if self._entries.find(resolved.key) is not None or self._arrivals.may_come(resolved.key):
             return
         self._jobs.add(resolved, None)
-        until = self._windows[channel].hold_until(now)
+        until = self._hold_until(message, now)
         self._jobs.add(evolve(message, held_until=until), now if until is None else until)
-        self._remind(message, 1)
+        self._reminders.plan(message, 1)
 
-    def _remind(self, message: Message, number: int) -> None:
-        if self.rules.reminders is not None:
-            at = self._now() + self.rules.reminders
-            self._jobs.add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
+    def _hold_until(self, message: Message, now: float) -> float | None:
+        until, window = self._entries.silent_until(message.target, now), self._windows.get(message.channel)
+        return until if until is not None or window is None else window.hold_until(now)
 
     def _say_as_it_stands(self, incident: Incident) -> None:
         """Update waiting messages: down, or flapping."""
@@ -305,15 +308,21 @@ class Outbox:
     def _close(self, entry: OutboxEntry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
         """Tell an incident's end, once its beginning is settled."""
         message, now = entry.message, self._now()
-        for other in self._entries.of_target(message.target):
-            if other.kind is MessageKind.REMINDER and is_same(other.message, message):
-                self._entries.discard(other)
-                with suppress(JobNotFound):
-                    other.job.remove()
-        until = self._windows[message.channel].hold_until(now) if message.channel in self._windows else None
+        self._reminders.end(message)
+        until, known = self._hold_until(message, now), acknowledgement(self._acts_of, message)
+        trigger, is_silent = self._entries.trigger_of(message), False
+        if trigger is not None and self._entries.silent_until(message.target, now) is not None:
+            is_silent = True
+            self._jobs.become(trigger, evolve(trigger.message, is_silent=True))
+            self._jobs.let_go(trigger, now)
         said = None if still is None else self._clean(still)
-        self._jobs.become(entry, evolve(message, at=now, ended=ended, still=said, is_gone=is_gone, held_until=until))
-        if self._entries.trigger_of(message) is None:
+        message = evolve(
+            message, at=now, ended=ended, still=said, is_gone=is_gone, held_until=until, is_silent=is_silent
+        )
+        if known is not None:
+            message = evolve(message, acknowledged_by=known.actor, acknowledged_for=known.reason)
+        self._jobs.become(entry, message)
+        if trigger is None:
             self._jobs.let_go(entry, now if until is None else until)
 
     def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
@@ -324,16 +333,7 @@ class Outbox:
         if incident is not None:
             self._opened(incident)
             for entry in self._entries.open_of(target):
-                self._remind_again(entry.message)
-
-    def _remind_again(self, message: Message) -> None:
-        if self.rules.reminders is not None and not self._has_reminder(message):
-            ever_due = int(max(self._now() - message.began, 0.0) / self.rules.reminders)
-            self._remind(message, ever_due + 1)
-
-    def _has_reminder(self, message: Message) -> bool:
-        others = self._entries.of_target(message.target)
-        return any(each.kind is MessageKind.REMINDER and is_same(each.message, message) for each in others)
+                self._reminders.plan_again(entry.message)
 
     def _start_ready(self, entries: Iterable[OutboxEntry]) -> None:
         for entry in entries:
@@ -349,9 +349,7 @@ class Outbox:
             case MessageKind.TRIGGER:
                 self._trigger_settled(message, was_told=how == DELIVERED)
             case MessageKind.REMINDER:
-                is_open = any(is_same(each.message, message) for each in self._entries.open_of(message.target))
-                if is_open and not self._has_reminder(message):
-                    self._remind(message, message.number + 1)
+                self._reminders.settled(message)
             case MessageKind.RESOLVED | MessageKind.TEST:
                 pass
         if how == DELIVERED:
@@ -367,10 +365,12 @@ class Outbox:
         resolved = self._entries.find(evolve(message, kind=MessageKind.RESOLVED).key)
         if resolved is None:
             return
-        if not was_told:
-            self._jobs.become(resolved, evolve(resolved.message, was_told=False))
+        if not was_told or resolved.message.is_silent:
+            is_silent = resolved.message.is_silent and not was_told  # it was on its way as the silence began
+            self._jobs.become(resolved, evolve(resolved.message, was_told=was_told, is_silent=is_silent))
         if resolved.message.ended is not None:
-            self._jobs.let_go(resolved, max(self._now(), resolved.message.held_until or 0.0))
+            held_until = 0.0 if resolved.message.is_silent else resolved.message.held_until or 0.0
+            self._jobs.let_go(resolved, max(self._now(), held_until))
 
     def _failed(self, channel: str, error: str) -> None:
         if channel not in self._failing:

@@ -121,6 +121,11 @@ class Groups:
         group = self._groups.get(name)
         return () if group is None else group.plan.members
 
+    def incident(self, name: str) -> Incident | None:
+        """Return the open incident of a group."""
+        group = self._groups.get(name)
+        return None if group is None else group.incident
+
     def was_down(self, name: str, began: float) -> bool:
         """Whether a group is down, or was at `began` (UTC seconds). Unreachable members count as down."""
         group = self._groups.get(name)

@@ -20,7 +20,7 @@ from schedule import Every, Missed
 from scheduler import AlreadyStopped, Job, JobNotFound, Outcome, Overlap, Retry, RunEnded, Scheduler
 
 from ..checks import Status
-from ..standing import Checked, Closed, GroupRecalled, News, Opened, Remembered, TargetStatus, is_down
+from ..standing import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered, TargetStatus, is_down
 from .elsewhere import Elsewhere, unmarked
 from .groups import GroupPlan, GroupState, forget, told_last
 from .judging import judged, member_of, state_of, was_down
@@ -127,6 +127,11 @@ class SharedGroups:
         """See `Groups.members`."""
         plan = self._plans.get(name)
         return () if plan is None else plan.members
+
+    def incident(self, name: str) -> Incident | None:
+        """See `Groups.incident`. Any node knows it."""
+        job = self._job(name)
+        return None if job is None else _state(job, name).incident
 
     def was_down(self, name: str, began: float) -> bool:
         """See `Groups.was_down`."""

@@ -9,17 +9,19 @@ from attrs import frozen
 
 from scheduler import RunMissed, Scheduler
 
+from ..acts import Acts
 from ..standing import Summary, TargetStatus
 
 
 @frozen(kw_only=True)
 class Screen:
-    """Everything to be shown. `now`: UTC seconds."""
+    """Everything to be shown. `now`: UTC seconds. `acts`: the verbs of people who watch."""
 
     targets: Sequence[TargetStatus]
     scheduler: Scheduler
     now: Callable[[], float]
     store: str | None = None
+    acts: Acts | None = None
 
 
 class Display(Protocol):

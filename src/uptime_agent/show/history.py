@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler import Outcome
 
+from ..acts import PREFIX, ActKind, Scope, ScopeKind, act_id
 from ..standing import skipped_for, told
 from ..text import wording
 from .lines import found_text, milliseconds, result_values
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 RUNNING = "RUNNING"
 _MESSAGE = "notify:"
+_ACTS = {"acknowledge": "KNOWN", "silence": "SILENCED", "pause": "PAUSED", "maintenance": "MAINTAINED", "over": "OVER"}
 
 _HANDED_ON = "signal:"
 
@@ -33,18 +35,26 @@ def begun(record: Record) -> datetime:
     return record.started or record.due
 
 
+def jobs_about(target: str | None) -> list[str | None]:
+    """The jobs of a target: its checks, and acts of people. None: all jobs."""
+    if target is None:
+        return [None]
+    return [target, *(act_id(kind, Scope(ScopeKind.TARGET, target)) for kind in ActKind)]
+
+
 def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
     """Write a record for people. `clean` masks secrets."""
     parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
-    if record.lateness is not None and not _is_message(record):  # which was due when it was told to be
+    is_check = not _is_message(record) and not _is_act(record)  # others were due when they were told to be
+    if record.lateness is not None and is_check:
         parts.append(f"started {wording.latency(record.lateness)} late")
     return "  ".join(parts)
 
 
 def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
     """Write a record as JSON. `clean` masks secrets."""
-    verdict = None if _is_message(record) else told(record, clean)
+    verdict = None if _is_message(record) or _is_act(record) else told(record, clean)
     error = _error(record) if verdict is None else verdict.error
     return json.dumps(
         {
@@ -65,6 +75,7 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
             "cause": None if verdict is None else verdict.cause,
             "is_final": None if verdict is None else verdict.is_final,
             "delivery": _delivery(record),
+            **({} if (act := _act(record)) is None else {"act": act}),
             "results": [] if verdict is None else [result_values(each) for each in verdict.results],
         }
     )
@@ -72,6 +83,16 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
 
 def _is_message(record: Record) -> bool:
     return record.job_id.startswith(_MESSAGE)
+
+
+def _is_act(record: Record) -> bool:
+    return record.job_id.startswith(PREFIX)
+
+
+def _act(record: Record) -> Mapping[str, object] | None:
+    """An act, as its job has recorded it."""
+    result = record.result
+    return result if _is_act(record) and isinstance(result, dict) and isinstance(result.get("act"), str) else None
 
 
 def _error(record: Record) -> str | None:
@@ -93,6 +114,8 @@ def _state(record: Record) -> str:
         return str(delivery["delivery"]).upper() if delivery["delivery"] in _SHORT else "NOT SENT"
     if skipped_for(record) is not None:
         return "SKIPPED"
+    if (act := _act(record)) is not None:
+        return _ACTS.get(str(act["act"]), "ASKED")
     verdict = None if _is_message(record) else told(record)
     return record.outcome.name if verdict is None else verdict.status.name
 
@@ -109,6 +132,8 @@ def _text(record: Record, clean: Callable[[str], str]) -> str:
         return wording.printable(clean(f"a signal of {record.result.get('target')}, from another agent"))
     if (window := skipped_for(record)) is not None:
         return f"maintenance: {clean(window)}"
+    if (act := _act(record)) is not None:
+        return wording.printable(clean(str(act.get("text", act["act"]))))
     verdict = None if _is_message(record) else told(record, clean)
     if verdict is None:
         return wording.printable(clean(_error(record) or ""))

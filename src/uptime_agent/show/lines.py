@@ -53,7 +53,8 @@ class PlainLines(_Lines):
         assert verdict is not None
         assert run is not None
         state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
-        more = _more(verdict, target.max_attempts)
+        acts = target.acts(target.name).text
+        more = f"{_more(verdict, target.max_attempts)}{f' ({acts})' if acts else ''}"
         parts = [f"{state:<16}", wording.printable(target.name), f"{found_text(verdict)}{more}"]
         self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended.timestamp())
 
@@ -130,6 +131,7 @@ class JsonLines(_Lines):
             cause=verdict.cause,
             verified=target.is_verified,
             results=[result_values(each) for each in verdict.results],
+            **({"acts": acts} if (acts := [each.shown() for each in target.acts(target.name)]) else {}),
         )
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:

@@ -143,6 +143,8 @@ def _job_of(target: TargetStatus, view: Screen) -> Job | None:
 def _state(target: TargetStatus, job: Job | None) -> Text:
     if job is not None and job.error is not None:
         return Text("PAUSED", "dim")
+    if target.acts(target.name).in_maintenance is not None:
+        return Text("MAINTENANCE", "dim")
     style = _STYLES[Status.DOWN] if target.is_flapping else _STYLES[target.status] if target.status else "dim"
     return Text(_word(target), style)
 
@@ -155,13 +157,15 @@ def _word(target: TargetStatus) -> str:
 
 def _result(target: TargetStatus, job: Job | None, now: float) -> str:
     verdict, run = target.last, target.last_run
+    acts = target.acts(target.name)
     if job is not None and job.error is not None:
         was = "" if target.status is None else f"; was {target.status.value}"
-        return f"{wording.printable(job.error)}{was}"
+        return f"{wording.printable(job.error) if acts.paused is None else acts.text}{was}"
     if verdict is None or run is None:
-        return ""
+        return acts.text
     found = _verdict(verdict) if target.is_verified else f"{_verdict(verdict)}, certificate not verified"
-    return found if target.checks_now else f"{wording.span(now - run.ended.timestamp())} ago: {found}"
+    found = found if target.checks_now else f"{wording.span(now - run.ended.timestamp())} ago: {found}"
+    return f"{acts.text}; {found}" if acts.text else found
 
 
 def _verdict(verdict: Verdict) -> str:

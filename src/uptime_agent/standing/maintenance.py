@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from attrs import define, field, frozen
@@ -39,9 +39,10 @@ class _Watched:
 
 @define
 class Maintenance:
-    """All windows."""
+    """All windows. `by_hand`: who has a target in maintenance at an instant (UTC seconds), and why; or None."""
 
     planned: tuple[PlannedMaintenance, ...] = field(default=(), converter=tuple)
+    by_hand: Callable[[str, float], str | None] = lambda _target, _instant: None
     _of: dict[str, list[_Watched]] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -57,7 +58,9 @@ class Maintenance:
                 self._of.setdefault(name, []).append(watched)
 
     def window_at(self, target: str, instant: float) -> str | None:
-        """The first window open at `instant` (UTC seconds), or None."""
+        """Who or which window has a target in maintenance at `instant` (UTC seconds), or None."""
+        if (by_hand := self.by_hand(target, instant)) is not None:
+            return by_hand
         windows = self._of.get(target)
         if windows is None:
             return None

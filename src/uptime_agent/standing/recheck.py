@@ -65,6 +65,8 @@ class Recheck:
         self._crashed: dict[str, RunEnded] = {}
         self._children: dict[str, set[str]] = {}
         self._awaited: dict[str, set[str]] = {}
+        self._early: dict[str, datetime] = {}
+        """Starts that were set here last."""
 
     def hear(self, news: News) -> None:
         """Start a target earlier if needed."""
@@ -77,7 +79,7 @@ class Recheck:
         wanted = recheck(news.target, news.target.last_run)
         if wanted is None:
             return
-        self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
+        self._start(news.target.name, datetime.fromtimestamp(wanted, UTC), instead=True)
 
     def listen(self, run: RunEnded) -> None:
         """Repeat a check that a stop cut off. `make_up` follows a crash."""
@@ -143,9 +145,15 @@ class Recheck:
             self._awaited.pop(child, None)
             self._start(child, at)
 
-    def _start(self, name: str, at: datetime) -> None:
-        """Check a target earlier. Other nodes start their own."""
+    def _start(self, name: str, at: datetime, *, instead: bool = False) -> None:
+        """Check a target earlier. Other nodes start their own.
+
+        `instead`: an early start of ours that still waits gives way to `at`, because a check by hand came first.
+        """
         with suppress(JobNotFound, AlreadyStopped):
             job = self._scheduler.get(name)
-            if job.is_ours and (job.next_start is None or at < job.next_start):
+            start = job.next_start
+            is_ahead = start is None or at < start or (instead and start == self._early.get(name))
+            if job.is_ours and is_ahead and start != at:
                 job.set_next_start(at)
+                self._early[name] = at

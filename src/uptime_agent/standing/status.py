@@ -11,6 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from scheduler import Outcome, RunEnded
 
+from ..acts import ActsOf, no_acts
 from ..checks import CheckResult, Detail, Status
 from ..quorum import Quorum, decide
 from ..text import wording
@@ -164,6 +165,7 @@ class TargetStatus:
     seconds between checks while not well; None: as scheduled. `tried`: attempts since the last final one. `need`:
     addresses that must be up; None: all. `quorum`: how nodes decide; None: one node does. `patience`: seconds after the
     due instant until all have voted. `waits`: for parents with votes. `holds`: seconds for which a check is valid.
+    `acts`: what people did to it.
     """
 
     name: str
@@ -198,6 +200,7 @@ class TargetStatus:
     marks: Callable[[str], Marks] | None = None
     recalled: Recalled | None = None
     holds: Callable[[float], float] = lambda _ended: math.inf
+    acts: ActsOf = no_acts
 
     @property
     def checks(self) -> int:

@@ -16,6 +16,7 @@ from schedule import Every, Missed
 from scheduler import AlreadyStopped, Job, JobNotFound, Scheduler
 from timerqueue import Clock
 
+from ..acts import ActsOf, no_acts
 from ..checks import Holdups, PushCheck, Resolver, StepsRun, TargetCheck, prepared
 from ..config import FILE_OWNER, Target
 from ..relations import Above
@@ -62,7 +63,7 @@ class Targets:
     """The checked targets. `is_once`: one check each, whatever the schedule.
 
     `owner`: the file that names them. `longest_doubt`: the `gate` of `add_job`. `vote`: None without other nodes.
-    `listed`: always the same list.
+    `listed`: always the same list. `acts_of`: what people did to targets.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Targets:
         vote: Vote | None = None,
         is_once: bool = False,
         owner: str | None = None,
+        acts_of: ActsOf = no_acts,
     ) -> None:
         self.listed: list[TargetStatus] = []
         self._scheduler = scheduler
@@ -89,6 +91,7 @@ class Targets:
         self._vote = vote
         self._is_once = is_once
         self._owner = owner
+        self._acts_of = acts_of
         self._targets: dict[str, Target] = {}
         self._patient: set[str] = set()
 
@@ -175,7 +178,7 @@ class Targets:
         status.url, status.kind = str(target.check.url), target.kind
         is_push = isinstance(target.check, PushCheck)  # a push target cannot be asked again
         status.max_attempts, status.is_verified = 1 if is_push else target.max_attempts, not target.is_unverified
-        status.grace = grace_of(target)
+        status.grace, status.acts = grace_of(target), self._acts_of
         status.holds = partial(holds, target, self._longest_doubt)
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval

@@ -5,8 +5,8 @@ import tomllib
 
 import yaml
 
-from uptime_agent.cli import _problems
 from uptime_agent.imports import IMPORTERS, imported
+from uptime_agent.output import problems_of
 
 NAMES = {"gatus": "config.yaml", "blackbox": "blackbox.yml", "kuma": "backup.json", "heartbeat": "heartbeat.yml"}
 
@@ -59,9 +59,9 @@ def bring(monitor, content, folder, *, targets=None, beside=None):
     file = folder / NAMES[monitor]
     file.write_text(written(monitor, content))
     drafts, left = IMPORTERS[monitor](file, targets or {})
-    result = imported(monitor, drafts, left, _problems)
+    result = imported(monitor, drafts, left, problems_of)
     if result.checks:
-        assert _problems(result.text) == ()
+        assert problems_of(result.text) == ()
     return Brought(file.read_text(), result)
 
 

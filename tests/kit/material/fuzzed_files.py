@@ -6,8 +6,8 @@ from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 
-from uptime_agent.cli import _problems
 from uptime_agent.imports import IMPORTERS, NotImported, imported
+from uptime_agent.output import problems_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "tests" / "uptime_agent" / "imports"
@@ -75,7 +75,7 @@ def check_import(monitor, file):
     except NotImported as exc:
         told = [str(exc)]
     else:
-        found = imported(monitor, drafts, left, _problems)
-        assert not found.checks or list(_problems(found.text)) == []
+        found = imported(monitor, drafts, left, problems_of)
+        assert not found.checks or list(problems_of(found.text)) == []
         told = found.left
     assert all(each and "Traceback" not in each for each in told)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from foreign_monitors import bring, kuma
-from uptime_agent.cli import _problems
 from uptime_agent.config.config import parse_config
 from uptime_agent.imports import IMPORTERS, NotImported, imported
+from uptime_agent.output import problems_of
 
 SAMPLES = Path(__file__).parent
 FILES = {"gatus": "gatus.yaml", "blackbox": "blackbox.yml", "kuma": "kuma.json", "heartbeat": "heartbeat.yml"}
@@ -21,7 +21,7 @@ SECRET = "hunter22"
 
 def result_of(monitor, targets=None):
     drafts, left = IMPORTERS[monitor](SAMPLES / FILES[monitor], targets or {})
-    return imported(monitor, drafts, left, _problems)
+    return imported(monitor, drafts, left, problems_of)
 
 
 def checks_of(found):
@@ -166,7 +166,7 @@ def test_no_value_of_a_monitor_makes_a_file_that_is_refused(tmp_path_factory, ke
         drafts, left = IMPORTERS["kuma"](file, {})
     except NotImported:
         return
-    found = imported("kuma", drafts, left, _problems)
+    found = imported("kuma", drafts, left, problems_of)
     if found.checks:
         parse_config(found.text, "uptime.toml", {}, needs_secrets=False)
     else:

@@ -9,6 +9,7 @@ import pytest
 from kit import T0, settle
 from scheduler import ClockJumped, JobFinished, RunEnded, Scheduler, SchedulerStarted
 from scheduler.stores.memory import MemoryStore
+from uptime_agent.acts import no_acts
 from uptime_agent.checks import Resolver, Status
 from uptime_agent.notify import TASK, ChannelDeps, ChannelRoute, MessageDelivery, Outbox, Rules, Undelivered
 from uptime_agent.standing import Closed, Incident, Opened
@@ -63,6 +64,7 @@ class World:
         self.said = []
         self.ways = {}
         self.unstored = None
+        self.acts_of = no_acts
         self.before = lambda outbox: None
         """What the outbox is told of before its process has read the store."""
 
@@ -80,6 +82,7 @@ class World:
             now=self.clock.wall,
             say=self.said.append,
             unstored=self.unstored,
+            acts_of=lambda name: self.acts_of(name),  # noqa: PLW0108 - it changes
         )
         ways = {name: self.ways.get(name, ChannelRoute(channel=channel)) for name, channel in self.channels.items()}
         delivery = MessageDelivery(outbox, ways, ChannelDeps(Resolver({}), self.clock))

@@ -38,7 +38,8 @@ class Message:
     `status`: "down" or "flapping". `cause`: the parent that is down. `members`: further targets. `ended`: None while
     open. `still`: trouble left after the end. `is_gone`: not checked any more. `number`: of a reminder, from 1. `at`:
     expiry counts from there. `held_until`: when its digest goes. `was_told`: False if the beginning was never
-    delivered.
+    delivered. `is_silent`: began and ended in a silence. `reminded`: reminders at ends of silences.
+    `acknowledged_for`: the reason.
     """
 
     kind: MessageKind
@@ -57,6 +58,10 @@ class Message:
     number: int = 0
     held_until: float | None = None
     was_told: bool = True
+    is_silent: bool = False
+    reminded: int = 0
+    acknowledged_by: str | None = None
+    acknowledged_for: str | None = None
 
     @property
     def key(self) -> str:
@@ -94,6 +99,8 @@ class Message:
         else:
             said = f"{self.target} is up again, and {was} {length}{f'; it was: {self.error}' if self.error else ''}"
         said = f"{said}; now: {self.still}" if self.still else said
+        if self.acknowledged_by is not None:
+            said = f"{said}; acknowledged by {self.acknowledged_by}: {self.acknowledged_for or ''}"
         return said if self.was_told else f"{said} (the alarm of {wording.stamp(self.began)} could not be delivered)"
 
     def _for(self, until: float) -> str:
@@ -174,5 +181,9 @@ _FIELDS: Final = {
     "number": _is_count,
     "held_until": _is_some_instant,
     "was_told": _is_flag,
+    "is_silent": _is_flag,
+    "reminded": _is_count,
+    "acknowledged_by": _is_some_text,
+    "acknowledged_for": _is_some_text,
 }
 _REQUIRED: Final = frozenset({"kind", "channel", "incident", "target", "status", "began", "at"})

@@ -120,6 +120,8 @@ def _about(message: Message) -> dict[str, Any]:
         "seconds": None if ended is None else round(max(ended - message.began, 0.0), 3),
         "reminder": message.number,
         "trigger_delivered": message.was_told,
+        "acknowledged_by": message.acknowledged_by,
+        "acknowledged_for": message.acknowledged_for,
     }
 
 
