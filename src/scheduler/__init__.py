@@ -24,15 +24,14 @@ from timerqueue import LifecycleError, UnknownLimit
 from ._audit_store import Became, Finding, StoreAudit, audit_store
 from ._changes import Change, acting_as
 from ._control import NewJob
-from ._export import export_json, export_toml, read_jobs
 from ._fleet import Fleet, Rate, fleet, rate
 from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
 from ._memory import Record, record_of
 from ._running import SchedulerState
 from ._runs import Subtask
 from ._scheduler import Scheduler
+from ._sets import Synced, export_json, export_toml, read_jobs
 from ._shape import Holder, JobInfo, JobSpec, RunInfo, Waited, from_json, json_schema_of, to_json
-from ._sync import Synced
 from ._tune_gc import tune_gc
 from ._values import (
     AgentJoined,

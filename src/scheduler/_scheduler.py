@@ -20,6 +20,7 @@ from ._fleet import Fleet, Rate, resize, sizes_of
 from ._jobs import Handle as Job, Tasks, decorated
 from ._lifespan import Lifespan
 from ._plan import Start
+from ._sets import Sync, Synced
 from ._shape import (
     JobSpec,
     Policies,
@@ -37,7 +38,6 @@ from ._shape import (
     tag_of,
     text_of,
 )
-from ._sync import Sync, Synced
 from ._values import Audit, Delivery, Event, InvalidJob, Listener, Overlap, Retry, scope_of
 from ._views import RecentEvents, Views
 from ._why import Whys

@@ -128,17 +128,7 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
     )
     recheck = Recheck(scheduler, checking.board.targets, rest=CRASH_FLOOR)
     to_channels = Resolver(config.hosts)
-    outbox = Outbox(
-        scheduler,
-        config.channels,
-        routes_of(config),
-        config.rules,
-        now=clock.wall,
-        say=monitor.notice,
-        clean=clean,
-        unstored=OURS,
-        acts_of=checking.keeper.acts_of,
-    )
+    outbox = _outbox(config, scheduler, ways, checking, monitor)
     probing = Probing(
         config,
         scheduler,
@@ -180,6 +170,20 @@ def assembled(config: Config, display: Display, ways: CheckDeps, *, is_once: boo
     scheduler.register(NOTIFY, parts.delivery.run, without_store=True)
     _connect(parts)
     return parts
+
+
+def _outbox(config: Config, scheduler: Scheduler, ways: CheckDeps, checking: Checking, monitor: Monitor) -> Outbox:
+    return Outbox(
+        scheduler,
+        config.channels,
+        routes_of(config),
+        config.rules,
+        now=ways.clock.wall,
+        say=monitor.notice,
+        clean=ways.redactor.clean,
+        unstored=OURS,
+        acts_of=checking.keeper.acts_of,
+    )
 
 
 def checking_of(

@@ -34,6 +34,9 @@ def modules_imported(file):
 def is_public(parts):
     """Tell whether users import that module by its own name, as they do each kind of store."""
     return not any(part.startswith("_") for part in parts) and parts[1:2] in {
+        ("logs",),
+        ("metrics",),
+        ("otel",),
         ("queues",),
         ("stores",),
         ("testing",),

@@ -154,6 +154,10 @@ class Runs(Services):
         if begin:
             self.pool.submit(*begin)
 
+    def tell_waits(self, note: Callable[[Run], object]) -> None:
+        """Call `note` for each run that waits for an earlier run of its job. Called once."""
+        self.note_waiting = note
+
     def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
         """Run tick `due_us` (as users see it; `due`: monotonic seconds), if the overlap rule allows."""
         if self.is_stopping or job.is_removed:

@@ -1,4 +1,4 @@
-"""What a run found that had no room: the full limit, and the runs that held its units."""
+"""Notes of runs without room: the full limit, and the runs that held its units."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Holder:
 
 @frozen(kw_only=True)
 class Waited:
-    """What a run found that had no room. `at`: when it began to wait for room, or was missed.
+    """A note of a run that had no room. `at`: when it began to wait for room, or was missed.
 
     `run`: the due instant of an earlier run of its job, which had not ended; then the rest is empty.
 

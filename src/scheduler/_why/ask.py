@@ -33,7 +33,7 @@ class Whys:
         self._holdups = Holdups(core)
         if memory is not None:
             core.pool.tell_waits(self._holdups.note)
-            core.runs.note_waiting = self._holdups.note
+            core.runs.tell_waits(self._holdups.note)
 
     async def why(self, job_id: str, at: datetime | None, runs: list[RunInfo]) -> Why:
         """`runs`: all runs that go on or wait. Raises StoreError."""

@@ -1,4 +1,4 @@
-"""What an answer is made from. A running scheduler and a reader of a store get the same answer from equal facts."""
+"""The facts behind an answer. A running scheduler and a reader of a store get the same answer from equal facts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Standing:
 
 @frozen(kw_only=True)
 class Facts:
-    """What is known of a job around an instant.
+    """The facts about a job around an instant.
 
     `standing` None: the job is gone. `ticks`: its records due up to that instant, latest first, at most MOST_TICKS.
     `has_later`: there are later ones. `runs`: its runs that go on or wait now. `waits`: what holds up waiting runs, by

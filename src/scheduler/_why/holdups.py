@@ -1,4 +1,4 @@
-"""What stored runs find that have no room: kept with their records if they begin late, or never.
+"""Notes of stored runs without room, kept with their records if they begin late, or never.
 
 The pool calls `note` only for work that must wait. A run that finds room costs nothing here.
 """

@@ -12,7 +12,7 @@ from .._values import MissedReason, Outcome, Pause
 
 
 class Verdict(enum.Enum):
-    """What became of a due instant of a job."""
+    """The end of a due instant of a job."""
 
     RAN = "ran"
     """It ran, and began in time. `Why.outcome` says how it ended."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import nlargest
 from itertools import count
+from operator import attrgetter
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -18,6 +18,7 @@ from .._values import Outcome
 from ._executions import Audited, Decide, Fetched, Mended, NotTaken, Taken
 from ._memory.changes import MemoryChanges, over as over_of_changes
 from ._memory.executions import ExecutionTable, is_enabled
+from ._memory.pruning import over_bounds
 from ._rows import (
     RUNNING,
     TAKEN,
@@ -32,7 +33,6 @@ from ._rows import (
     StoredPause,
     StoredState,
     StoredTick,
-    size_of,
 )
 from ._shards import where_of
 from ._store import Opened, StoreForked, StoreTakenOver, StoreUnusable
@@ -182,7 +182,7 @@ class MemoryStore(Resident):
         asked = (
             tick for tick in ticks if job_id in {None, tick.job_id} and (before_us is None or tick.due_us < before_us)
         )
-        return nlargest(limit, asked, key=_due)
+        return nlargest(limit, asked, key=attrgetter("due_us"))
 
     def standing(self, job_id: str) -> Stood:
         """Return a job's row and state, and all pauses."""
@@ -194,7 +194,7 @@ class MemoryStore(Resident):
         """Delete at most a thousand records over the bounds."""
         ticks = self._data.ticks
         with self._data.lock:
-            over = list(_over(ticks.values(), retention, now_us))[:AT_A_TIME]
+            over = list(over_bounds(ticks.values(), retention, now_us))[:AT_A_TIME]
             for tick in over:
                 del ticks[tick.job_id, tick.due_us]
             changes = over_of_changes(self._data.made.values(), retention, now_us)[:AT_A_TIME]
@@ -370,28 +370,6 @@ def _mark(ticks: dict[tuple[str, int], StoredTick], marks: list[StoredTick]) -> 
 
 def _may_be_tried_again(record: StoredTick, attempt: int) -> bool:
     return record.attempt < attempt and record.outcome not in {RUNNING, Outcome.MISSED.value}
-
-
-def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> Iterator[StoredTick]:
-    """Yield records oldest first."""
-    ended = sorted((tick for tick in ticks if tick.outcome != RUNNING and not tick.owed), key=_due)
-    of_job = Counter(tick.job_id for tick in ended)
-    total = sum(map(size_of, ticks))
-    for tick in ended:
-        is_old = retention.age is not None and now_us - _ended(tick) > retention.age * 1e6
-        is_one_too_many = retention.per_job is not None and of_job[tick.job_id] > retention.per_job
-        if is_old or is_one_too_many or (retention.total_bytes is not None and total > retention.total_bytes):
-            of_job[tick.job_id] -= 1
-            total -= size_of(tick)
-            yield tick
-
-
-def _due(tick: StoredTick) -> int:
-    return tick.due_us
-
-
-def _ended(tick: StoredTick) -> int:
-    return tick.due_us if tick.ended_us is None else tick.ended_us
 
 
 def _soonest_first(row: tuple[StoredJob, StoredState | None]) -> tuple[int, int]:

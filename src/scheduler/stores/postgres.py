@@ -9,39 +9,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from uuid import UUID
 
-from timerqueue import Resident
-
 from .._placement import checked_labels
 from ._postgres.beside import LentConnection
 from ._postgres.changes import ChangeLog, Listener, MadeStatements, PostgresChanges
 from ._postgres.commits import CommitSession, PruneCandidates, send, write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
-    Asked,
-    Cursor,
     StoreConnection,
     connect,
     connect_first,
     described,
     one_row,
     software,
-    sql,
     translated,
 )
 from ._postgres.execution_statements import ExecutionStatements
 from ._postgres.executions import PostgresExecutions
 from ._postgres.made import Made
 from ._postgres.schema import preflight, prepare
-from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, check_ours, make_way
+from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, make_way
 from ._postgres.spare import Spare
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, stood, storable
+from ._postgres.transactions import PostgresTransactions
 from ._postgres.units import HINT, PostgresLending, UnitStatements
 from ._postgres.visits import PostgresVisit, read_fleet, read_server
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, Stood, StoredJob, StoredPause, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing, StoreServer
-from ._store import Opened, StoreForked, StoreUnusable
+from ._store import Opened, StoreForked
 from ._units import Lending
 from ._voting import Voting
 
@@ -53,7 +49,7 @@ LONGEST_NAME = 63
 LATEST = 2**63 - 1
 
 
-class PostgresStore(Resident):
+class PostgresStore(PostgresTransactions):
     """A store in one PostgreSQL schema, for one node at a time, or with `shared` for several.
 
     You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The scheduler notices. A
@@ -325,74 +321,6 @@ class PostgresStore(Resident):
         self.spare.end()
         self._commits.close()
 
-    @property
-    def _is_open(self) -> Opened:
-        if self._opened is None:
-            msg = f"{self._where}: it is not open: call open first"
-            raise StoreUnusable(msg)
-        return self._opened
-
-    @property
-    def _agent(self) -> str:
-        return str(self._is_open.epoch)
-
-    @contextmanager
-    def transaction(self) -> Iterator[StoreConnection]:
-        """Open a transaction under our fence."""
-        opened = self._is_open
-        with translated(self._where):
-            connection = self._connected()
-            with connection.transaction_as(str(opened.epoch)):
-                yield connection
-
-    @contextmanager
-    def _under_our_row(self, hold: sql.Composed, *asked: Asked) -> Iterator[tuple[StoreConnection, list[Cursor]]]:
-        """Open a transaction, and yield the answers to `asked`. Raises StoreTakenOver after a takeover.
-
-        The lock keeps other nodes from taking over, and two commits apart: the server may still be busy with a lost
-        commit. So no write is sent before we have the lock.
-        """
-        opened = self._is_open
-        first = (hold, [opened.epoch, opened.incarnation, opened.instance])
-        with translated(self._where):
-            connection = self._connected()
-            with connection.transaction_as(str(opened.epoch), first=(first, *asked), writes=True) as (held, *answers):
-                if not held.rowcount:
-                    self._judge(connection, connection.execute(*self._who(opened)), opened)
-                yield connection, answers
-
-    def ask_once(self, *asked: Asked) -> list[Cursor]:
-        """Ask in one transaction and one way."""
-        with translated(self._where):
-            return self._connected().ask_as(self._agent, asked)
-
-    def _connected(self) -> StoreConnection:
-        connection = self._commits.connected()
-        if self._sharing is None:
-            self._presence.show(connection, self.epoch)
-        return connection
-
-    @contextmanager
-    def writing(self) -> Iterator[StoreConnection]:
-        """Open a writing transaction. Raises StoreTakenOver after a takeover."""
-        with self._under_our_row(self._statements.hold_by_keys) as (connection, _):
-            yield connection
-
-    @contextmanager
-    def writing_if(self, asked: Asked) -> Iterator[StoreConnection | None]:
-        """Like `writing`, but not only by keys. None: the answer to `asked` is no."""
-        with self._under_our_row(self._statements.hold, asked) as (connection, (answer,)):
-            yield connection if one_row(answer)[0] else None
-
-    @contextmanager
-    def in_one_way(self) -> Iterator[StoreConnection]:
-        """Like `writing`, but no answer is here before its end."""
-        opened = self._is_open
-        with translated(self._where):
-            self._connected()
-            with self._commits.in_one_way(opened) as connection:
-                yield connection
-
     def connect(self, *, only_reads: bool = False, number: int = 0) -> StoreConnection:
         """Connect to the opened store only. `only_reads`: even after a takeover. `number`: of a commit connection."""
         opened = self._is_open  # another thread may close the store while this one connects
@@ -413,13 +341,6 @@ class PostgresStore(Resident):
     def connections(self) -> int:
         """Open connections."""
         return self._made.count()
-
-    def _who(self, opened: Opened) -> Asked:
-        return self._statements.who, [opened.epoch, opened.incarnation]
-
-    def _judge(self, connection: StoreConnection, who: Cursor, opened: Opened, *, only_reads: bool = False) -> None:
-        is_shared = self._sharing is not None
-        check_ours(connection, who, self._where, opened, is_shared=is_shared, only_reads=only_reads)
 
     @contextmanager
     def _reading(self) -> Iterator[StoreConnection]:

@@ -120,10 +120,10 @@ class RulesOfJobs(StoreFixtures):
         assert jobs_of(store) == {"b": (job("b", paused="a reason"), None)}
 
     def test_a_change_of_a_job_that_is_gone_brings_it_not_back(self, store: Store) -> None:
-        """Another has removed it. A job that is there is replaced as a whole; one that is put in full is put."""
+        """Another has removed it. A job that is there is replaced as a whole. A whole row is put in any case."""
         store.commit(Batch(jobs={"a": job("a"), FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
         store.commit(Batch(jobs={"a": None}))
-        rows = {id: job(id, schedule="@every 5m") for id in ("a", "b", FULL_JOB.id)}
+        rows: dict[str, StoredJob | None] = {id: job(id, schedule="@every 5m") for id in ("a", "b", FULL_JOB.id)}
         batch = Batch(jobs=rows, changed={"a", FULL_JOB.id}, states={"a": StoredState("a", runs=1)})
         for _ in range(2):
             assert store.commit(batch) == Receipt()

@@ -1,4 +1,7 @@
-"""The figures of an agent for Prometheus: of its scheduler, and of its targets. Needs the extra `metrics`."""
+"""The figures of an agent for Prometheus: of its scheduler, and of its targets.
+
+Needs the extra `metrics`, so only what answers /metrics imports it.
+"""
 
 from __future__ import annotations
 

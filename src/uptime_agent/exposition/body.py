@@ -63,9 +63,9 @@ def render(taken: Snapshot, targets: Sequence[TargetFigures], *, openmetrics: bo
     """Return the figures of an agent as the body of /metrics. Any thread."""
     ours = CollectorRegistry(auto_describe=False)
     ours.register(TargetCollector(targets))
-    own = generate_openmetrics(ours) if openmetrics else generate_latest(ours)
+    generate: Callable[[CollectorRegistry], bytes] = generate_openmetrics if openmetrics else generate_latest
     of_scheduler = render_scheduler(taken, openmetrics=openmetrics)
-    return of_scheduler.removesuffix(b"# EOF\n") + own
+    return of_scheduler.removesuffix(b"# EOF\n") + generate(ours)
 
 
 def _counts(targets: Sequence[TargetFigures]) -> GaugeMetricFamily:

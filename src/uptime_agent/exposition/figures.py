@@ -1,4 +1,4 @@
-"""What Prometheus reads of a target. Pure, without prometheus_client."""
+"""The figures of a target for Prometheus. Pure, without prometheus_client."""
 
 from __future__ import annotations
 

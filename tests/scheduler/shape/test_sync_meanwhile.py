@@ -8,7 +8,7 @@ import pytest
 from kit import PATIENCE
 from schedule import At
 from scheduler import InvalidJob, JobSpec, Scheduler, Synced, WrongOwner
-from scheduler._sync import SLICE, Sync
+from scheduler._sets.sync import SLICE, Sync
 from spec_material import probe
 from timerqueue.testing import START, ManualClock
 

@@ -14,8 +14,8 @@ from timerqueue import Clock, SystemClock
 
 from ..._control import OnConflict, check_conflict, duplicate
 from ..._fleet import Fleet, Rate
+from ..._sets import Synced
 from ..._shape import JobSpec, SomeSchedule, flag_of, limit_of, options_text, read_json, seconds_of, to_json
-from ..._sync import Synced
 from ..._values import OPTIONS, Delivery, DuplicateJob, InvalidJob, JobNotFound, MissedReason, Overlap, Retry, RunMissed
 from ..._words import refuse_options
 from .address import address_of

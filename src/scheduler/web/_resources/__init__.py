@@ -12,8 +12,10 @@ from .jobs import (
     Owned,
     RunsAsked,
     StartsAsked,
+    WhyAsked,
     delete_job,
     get_job,
+    get_why,
     list_runs,
     list_starts,
     patch_job,
@@ -23,7 +25,6 @@ from .jobs import (
 from .listing import LISTED, Filter, Listing, list_jobs
 from .overview import SIZES, get_limits, healthz, patch_limits, read_sizes, readyz, summary
 from .sets import LARGE, SetAsked, put_set, read_set
-from .whys import WhyAsked, get_why
 
 __all__ = [
     "LARGE",

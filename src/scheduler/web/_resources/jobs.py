@@ -15,8 +15,8 @@ from schedule import shown
 from ..._jobs import Handle as Job
 from ..._memory import Record
 from ..._scheduler import Scheduler
+from ..._sets import Synced
 from ..._shape import JobSpec, from_json, options_text, read_json, to_json
-from ..._sync import Synced
 from ..._values import OPTIONS, JobState
 from .._protocol import (
     INSTANT,
@@ -32,7 +32,7 @@ from .._protocol import (
     problem_of,
     whole,
 )
-from .view import etag_of, job_view, record_view, tag_of
+from .view import etag_of, job_view, record_view, tag_of, why_view
 from .writes import API, changed, check_conditions, check_id, check_owner, refuse_others, refuse_unless_running
 
 MOST_RUNS: Final = 500
@@ -245,3 +245,15 @@ async def _whole_instants(ask: Ask[Any, Any], limit: int, before: datetime | Non
         if page:
             return page[:most], True
         most *= 2
+
+
+@frozen(kw_only=True)
+class WhyAsked:
+    """Which instant is meant."""
+
+    at: datetime | None = given(INSTANT, None, "The instant. None: the last due one, or why it does not start now.")  # noqa: RUF009 - a field
+
+
+async def get_why(ask: Ask[WhyAsked, None]) -> Answer:
+    """Say why a job did or did not run at an instant. The job may be gone."""
+    return Answer(HTTPStatus.OK, why_view(await ask.s.why(ask.id, ask.query.at), ask))

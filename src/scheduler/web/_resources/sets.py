@@ -10,8 +10,8 @@ from attrs import frozen
 from schedule import shown
 
 from ..._scheduler import Scheduler
+from ..._sets import Synced
 from ..._shape import JobSpec, from_json, to_json
-from ..._sync import Synced
 from ..._values import InvalidJob
 from .._protocol import FLAG, JSON, Answer, Ask, given, invalid
 from .writes import changed, check_id, check_owner, refuse_unless_running

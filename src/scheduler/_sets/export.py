@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from schedule import shown
 
-from ._jobs import Handle
-from ._shape import JobSpec, from_json, options_text, read_json, to_json
-from ._values import OPTIONS, InvalidJob
+from .._jobs import Handle
+from .._shape import JobSpec, from_json, options_text, read_json, to_json
+from .._values import OPTIONS, InvalidJob
 
 _TO_ESCAPE: Final = re.compile(r'[\\"\x00-\x1f\x7f]')
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")

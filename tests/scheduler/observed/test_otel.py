@@ -118,6 +118,7 @@ def test_a_run_that_ends_before_it_begins_has_no_length(tracer, exported):
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, "all", True, None])
 def test_a_share_is_a_number_from_0_to_1(share):
+    """Anything else is refused, with the value."""
     with pytest.raises(InvalidJob, match="runs must be a share from 0 to 1"):
         Spans(runs=share)
 

@@ -11,11 +11,11 @@ from attrs import Factory, define, frozen
 from schedule import At, Schedule, parse
 from timerqueue import LifecycleError
 
-from ._control import PartedRegistry, refuse
-from ._jobs import Call, Job, Tasks, is_inline, is_like
-from ._loop import Core
-from ._shape import SHARED_POLICIES, JobSpec, path_of, policy_of
-from ._values import DuplicateJob, InvalidJob, Policy, SchedulerError, WrongOwner, shown
+from .._control import PartedRegistry, refuse
+from .._jobs import Call, Job, Tasks, is_inline, is_like
+from .._loop import Core
+from .._shape import SHARED_POLICIES, JobSpec, path_of, policy_of
+from .._values import DuplicateJob, InvalidJob, Policy, SchedulerError, WrongOwner, shown
 
 SLICE: Final = 50
 """Jobs that the loop takes in one turn."""
