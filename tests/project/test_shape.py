@@ -47,6 +47,7 @@ LONGER = {
     "timerqueue/_pool.py": "one class: room, order and ends of work",
     "timerqueue/_workers/workers.py": "one class: workers come, idle and go",
     "uptime_agent/app.py": "the life of an agent, from start to end",
+    "uptime_agent/assembly.py": "every part of an agent, made once and connected",
     "uptime_agent/cli.py": "every command and option, with its help",
     "uptime_agent/commands/jobs.py": "one command for each verb of a job",
     "uptime_agent/config/config.py": "every table of the file",

@@ -12,7 +12,7 @@ from uuid import UUID
 from .._placement import checked_labels
 from ._postgres.beside import LentConnection
 from ._postgres.changes import ChangeLog, Listener, MadeStatements, PostgresChanges
-from ._postgres.commits import CommitSession, PruneCandidates, send, write
+from ._postgres.commits import CommitSession, PostgresTransactions, PruneCandidates, send, write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
     StoreConnection,
@@ -31,7 +31,6 @@ from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, mak
 from ._postgres.spare import Spare
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, stood, storable
-from ._postgres.transactions import PostgresTransactions
 from ._postgres.units import HINT, PostgresLending, UnitStatements
 from ._postgres.visits import PostgresVisit, read_fleet, read_server
 from ._postgres.voting import PostgresVoting, VotingStatements

@@ -1,10 +1,11 @@
-"""Committing batches, and pruning history.
+"""Committing batches, transactions in their line, and pruning history.
 
-Shards, leases and limits are unknown here.
+Shards and limits are unknown here.
 """
 
 from .commit import send, write
 from .pruning import PruneCandidates
 from .session import CommitSession
+from .transactions import PostgresTransactions
 
-__all__ = ["CommitSession", "PruneCandidates", "send", "write"]
+__all__ = ["CommitSession", "PostgresTransactions", "PruneCandidates", "send", "write"]

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from timerqueue import Resident
 
-from .._store import Opened, StoreUnusable
-from .commits import CommitSession
-from .connection import Asked, Cursor, StoreConnection, one_row, sql, translated
-from .sharing import PostgresSharing, Presence, check_ours
-from .statements import Statements
+from ..._store import Opened, StoreUnusable
+from ..connection import Asked, Cursor, StoreConnection, one_row, sql, translated
+from ..sharing import PostgresSharing, Presence, check_ours
+from ..statements import Statements
+from .session import CommitSession
 
 
 class PostgresTransactions(Resident):
