@@ -28,7 +28,7 @@ class Boundary:
 def configuration(boundary, port_of_healthy, ports, push_port, inputs):
     """Write the configuration. Each healthy target has a host of its own. Every fifth is checked over TCP alone."""
     lines = ['store = "sqlite:///uptime.db"', "[history]\nper_job = 5", '[defaults]\ninterval = "1s"\ntimeout = "20s"']
-    lines += ['[limits]\n"host:127.0.0.1" = 30\n[hosts]\n[notify]\ndigest = false\nreminders = "500ms"\nexpiry = "20s"']
+    lines += ['[limits]\n"host:127.0.0.1" = 30\n[hosts]\n[notify]\ndigest = false\nreminders = "3s"\nexpiry = "20s"']
     for number, name in enumerate(HEALTHY):
         place = f"127.1.0.{number + 1}:{port_of_healthy}"
         url, more = (f"tcp://{place}", "") if number % 5 == 0 else (f"http://{place}/", 'contains = "hello"')
