@@ -261,21 +261,19 @@ class _Agent:
 
     def _served(self, settings: Api) -> ApiServer:
         """Raises NotListening, or about the store as above."""
-        from .api import About, ApiServer  # noqa: PLC0415 - it needs starlette
+        from .api import About, ApiServer, Inside  # noqa: PLC0415 - it needs starlette
 
-        about = About(file=self._config.file, began=self._clock.wall())
-        api = ApiServer(
-            settings, self._scheduler, self._clock, self._monitor.notice, about=about, place_of=self._place_of
-        )
+        now, it, say = self._clock.wall(), self._checking, self._monitor.notice
+        about = About(file=self._config.file, began=now)
+        inside = Inside(about, it.acts, it.targets.listed, it.groups.incident, it.here.is_here)
+        place_of = lambda name: self._config.place_of(name)  # noqa: E731, PLW0108 - of the file as it is then
+        api = ApiServer(settings, self._scheduler, self._clock, say, inside=inside, place_of=place_of)
         try:
             api.open()
         except NotListening:
             self._config.store.check_free()
             raise
         return api
-
-    def _place_of(self, name: str) -> str | None:
-        return self._config.place_of(name)
 
     async def _beat(self, heart: Heart) -> None:
         await self._is_open.wait()

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from .commands.acts import OF_PEOPLE
+from .commands.asking import incidents, limits, why
 from .commands.fleet import audit, doctor, explain, fleet, metrics, tables
-from .commands.jobs import jobs, limits
+from .commands.jobs import jobs
 from .commands.tokens import token
 from .commands.worker import worker
 from .migration import WithJobs
@@ -39,7 +40,8 @@ Exit codes:
   0  a clean end, by Ctrl-C or SIGTERM too
   1  with --once: a target is neither up nor degraded, or a probe has failed
      with history: there is none
-     with jobs or limits: no agent answers, or it refuses
+     with jobs, limits or incidents: no agent answers, or it refuses
+     with an act: the agent refuses; with why: there is no such job
      otherwise: the agent failed, a second Ctrl-C cut it off, another agent has
      taken over its store, or it cannot write its output
   2  called or configured wrongly, or the store cannot be used; nothing was started
@@ -288,7 +290,7 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     end(text, code) if code else print_lines([text])
 
 
-for _each in (audit, doctor, explain, fleet, jobs, limits, metrics, tables, token, worker, *OF_PEOPLE):
+for _each in (audit, doctor, explain, fleet, incidents, jobs, limits, metrics, tables, token, why, worker, *OF_PEOPLE):
     cli.add_command(_each)
 
 

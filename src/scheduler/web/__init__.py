@@ -28,7 +28,9 @@ if TYPE_CHECKING:  # a client needs no ASGI toolkit
         given,
         optional,
         schema_of,
+        whole,
     )
+    from ._resources import durable, refuse_unless_running
 
 __all__ = [
     "FLAG",
@@ -54,9 +56,12 @@ __all__ = [
     "Unreachable",
     "app",
     "body_reader",
+    "durable",
     "given",
     "optional",
+    "refuse_unless_running",
     "schema_of",
+    "whole",
 ]
 
 
@@ -90,9 +95,10 @@ if not TYPE_CHECKING:
         if name not in __all__:
             msg = f"module 'scheduler.web' has no attribute {name!r}"
             raise AttributeError(msg)
-        from . import _app, _protocol  # noqa: PLC0415 - need starlette
+        from . import _app, _protocol, _resources  # noqa: PLC0415 - need starlette
 
-        return getattr(_app if name in {"App", "PlaceOf"} else _protocol, name)
+        places = {"App": _app, "PlaceOf": _app, "durable": _resources, "refuse_unless_running": _resources}
+        return getattr(places.get(name, _protocol), name)
 
 
 for _each in (ApiError, NotAllowed, Unreachable):  # a traceback names the module from which users import the error

@@ -103,7 +103,10 @@ class App:
         if answer.stream is not None:
             await self._send_stream(request, answer, receive, send)
             return
-        content = b"" if answer.body is None else dumps(answer.body, allow_nan=False).encode()
+        if answer.content is not None:
+            content = answer.content
+        else:
+            content = b"" if answer.body is None else dumps(answer.body, allow_nan=False).encode()
         media = None if answer.body is None else "application/json"
         headers = {**_HEADERS, **answer.headers}
         response = Response(content, answer.status, headers, media)

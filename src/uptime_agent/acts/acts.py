@@ -12,7 +12,7 @@ from scheduler import AlreadyStopped, AskedRun, Job, JobNotFound, Scheduler
 from ..text import wording
 from .act import Act, ActKind, Scope, act_of
 from .asked import ActRefused, actor_of, reason_of, scope_of, target_or_group, until_of
-from .book import Standing
+from .book import Known, Standing
 from .jobs import TASK
 from .keeping import ActDeps, ActKeeper, own_pause
 
@@ -35,6 +35,11 @@ class Acts:
         scheduler.register(TASK, self.run, without_store=True)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> Known:
+        """The names that acts may name."""
+        return self._keeper.known
 
     def acts_of(self, target: str) -> Standing:
         """The acts that hold now for a target or group."""

@@ -18,6 +18,10 @@ class NoSuchName(ActRefused):
     """No target, group or tag has the name."""
 
 
+class ActUnfit(ActRefused):
+    """A reason, an actor or an end is none. The text begins with its name."""
+
+
 def scope_of(known: Known, target: str | None, group: str | None = None, tag: str | None = None) -> Scope:
     """The scope that was named. Raises ActRefused unless it is exactly one, and NoSuchName."""
     given = {ScopeKind.TARGET: target, ScopeKind.GROUP: group, ScopeKind.TAG: tag}
@@ -39,39 +43,39 @@ def target_or_group(known: Known, name: str) -> Scope:
 
 
 def reason_of(reason: str) -> str:
-    """Raises ActRefused without a reason: the next person wants to know."""
+    """Raises ActUnfit without a reason: the next person wants to know."""
     return _said(reason, "reason", LONGEST_REASON, 'say why, such as "disk ordered"')
 
 
 def actor_of(actor: str) -> str:
-    """Raises ActRefused for a nameless person."""
+    """Raises ActUnfit for a nameless person."""
     return _said(actor, "actor", LONGEST_ACTOR, "say who acts")
 
 
 def until_of(until: datetime | None, now: float) -> float | None:
-    """UTC seconds of an end. Raises ActRefused for a naive or past one."""
+    """UTC seconds of an end. Raises ActUnfit for a naive or past one."""
     if until is None:
         return None
     if until.tzinfo is None:
         msg = f"until: {until} has no time zone: add one, such as {until.isoformat()}+00:00"
-        raise ActRefused(msg)
+        raise ActUnfit(msg)
     found = until.timestamp()
     if not now < found <= LARGEST:
         msg = f"until: {wording.stamp(found)} is not after now, {wording.stamp(now)}: give a later end"
-        raise ActRefused(msg)
+        raise ActUnfit(msg)
     return found
 
 
 def _said(text: str, what: str, most: int, advice: str) -> str:
     if not isinstance(text, str) or not text.strip():
         msg = f"{what}: {text!r} says nothing: {advice}"
-        raise ActRefused(msg)
+        raise ActUnfit(msg)
     if len(text) > most:
         msg = f"{what}: {len(text):,} characters: at most {most}"
-        raise ActRefused(msg)
+        raise ActUnfit(msg)
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         msg = f"{what}: {text!r:.100} has letters that no store takes: leave them out"
-        raise ActRefused(msg)
+        raise ActUnfit(msg)
     return text.strip()
 
 

@@ -6,8 +6,8 @@ only where there is an [api].
 
 from __future__ import annotations
 
-from .routes import About
+from .inside import About, Inside
 from .serving import ApiServer
 from .tokens import Token, TokenFile, TokensUnfit, made
 
-__all__ = ["About", "ApiServer", "Token", "TokenFile", "TokensUnfit", "made"]
+__all__ = ["About", "ApiServer", "Inside", "Token", "TokenFile", "TokensUnfit", "made"]

@@ -17,7 +17,8 @@ from ..config import Api
 from ..web import AsgiHandler, HttpServer, NotListening, Peers, forget, listen, listen_at, most_connections
 from .callers import Known
 from .guard import Guard
-from .routes import About, routes_of
+from .inside import Inside
+from .routes import routes_of
 from .tokens import TokenFile
 
 MOST: Final = 2_000
@@ -37,7 +38,7 @@ class ApiServer:
         clock: Clock,
         say: Callable[[str], None],
         *,
-        about: About,
+        inside: Inside,
         place_of: PlaceOf,
     ) -> None:
         self._api = api
@@ -47,7 +48,7 @@ class ApiServer:
         ours = os.geteuid() if hasattr(os, "geteuid") else None
         peers = Peers(most_connections(MOST))
         guard = Guard(Known(find=tokens.find, ours=ours, proxies=api.proxies), tokens, api.hosts, peers, clock)
-        guard.app = app(scheduler, access=guard.access, routes=routes_of(about), place_of=place_of)
+        guard.app = app(scheduler, access=guard.access, routes=routes_of(inside), place_of=place_of)
         self._server = HttpServer(
             clock, AsgiHandler(guard), peers, say, what="requests to the control API", port="the control API"
         )

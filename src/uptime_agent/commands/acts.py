@@ -1,4 +1,4 @@
-"""Commands of operators. They write rows that a running agent follows within a second."""
+"""Commands of operators. A running agent with [api] acts at once. Others follow rows that are written here."""
 
 # ruff: noqa: PLC0415
 
@@ -189,7 +189,7 @@ def _act(
 ) -> None:
     from ..acts import Act, ActRefused, actor_of, begun, ended, reason_of
 
-    now = now_here()
+    now, until = now_here(), None
     try:
         scope, by = scope_of(), actor_of(_user() if actor is None else actor)
         if is_end:
@@ -197,13 +197,62 @@ def _act(
         else:
             if reason is None:
                 raise click.UsageError("say why with --reason: others will ask")
-            until = None if seconds is None else _instant(now + timedelta(seconds=seconds))
-            act = Act(kind=kind, scope=scope, actor=by, reason=reason_of(reason), since=_instant(now), until=until)
+            until = None if seconds is None else now + timedelta(seconds=seconds)
+            ends = None if until is None else _instant(until)
+            act = Act(kind=kind, scope=scope, actor=by, reason=reason_of(reason), since=_instant(now), until=ends)
             change, said = begun(act), act.sentence
     except ActRefused as exc:
         end(str(exc), BAD_USAGE)
-    _write(config.store, change)
-    print_lines([f"{said}; {FOLLOWED}"])
+    done = _by_agent(config, kind, scope, is_end=is_end, actor=actor, reason=reason, until=until)
+    if done is None:
+        _write(config.store, change)
+        said = f"{said}; {FOLLOWED}"
+    print_lines([said if not done or is_end else done])
+
+
+_WORDS: Final = {
+    "acknowledge": "ack",
+    "silence": "silence",
+    "pause": "pause",
+    "maintenance": "maintain",
+    "check": "check-now",
+}
+
+
+def _by_agent(
+    config: Config,
+    kind: ActKind,
+    scope: Scope,
+    *,
+    is_end: bool,
+    actor: str | None,
+    reason: str | None,
+    until: datetime | None,
+) -> str | None:
+    """Have a running agent act. Returns what it says; None: none answers. Ends with why it refuses."""
+    if config.api is None:
+        return None
+    from urllib.parse import quote
+
+    from .remote import NotAnswering, refused, remote_with
+
+    remote = remote_with(config.api)
+    assert remote is not None
+    by = _user() if actor is None and remote.token is None else actor
+    is_resumed = is_end and kind.value == "pause"
+    given = {"actor": by} | ({} if is_end or kind.value == "check" else {"reason": reason})
+    given |= {} if until is None else {"until": until.isoformat()}
+    given = {name: value for name, value in given.items() if value is not None}
+    path = f"/v1/{scope.kind.value}s/{quote(scope.name, safe='')}/{'resume' if is_resumed else _WORDS[kind.value]}"
+    try:
+        answer = (
+            remote.ask("DELETE", path, query=given) if is_end and not is_resumed else remote.ask("POST", path, given)
+        )
+    except NotAnswering:
+        return None
+    if not answer.is_good:
+        refused(answer)
+    return str((answer.body or {}).get("text", ""))
 
 
 def _instant(at: datetime) -> float:

@@ -1,7 +1,5 @@
 """Commands that read and change the jobs of a running agent."""
 
-# ruff: noqa: PLC0415 - as in cli.py
-
 from __future__ import annotations
 
 import json
@@ -14,6 +12,7 @@ import click
 
 from ..options import Duration, Instant, now_here
 from ..output import FAILED, end, print_lines
+from . import asking
 
 PAGE: Final = 500
 """Jobs of one request."""
@@ -30,26 +29,12 @@ def jobs() -> None:
     """
 
 
-def _of_agent(command: Command) -> Command:
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line."),
-        click.option(
-            "--at",
-            metavar="URL",
-            help="Ask the agent at http://HOST:PORT, https://HOST or unix:PATH. TIMERQUEUE_TOKEN holds the token.",
-        ),
-        click.argument("file", type=click.Path(path_type=Path), required=False, envvar="TIMERQUEUE_FILE"),
-    ):
-        command = option(command)
-    return command
-
-
 def _of_job(command: Command) -> Command:
-    return click.argument("id")(_of_agent(command))
+    return click.argument("id")(asking.of_agent(command))
 
 
 @jobs.command("list")
-@_of_agent
+@asking.of_agent
 @click.option("--state", "state", multiple=True, metavar="STATE", help="Only jobs in this state. Repeat it.")
 @click.option("--tag", "tag", multiple=True, help="Only jobs with this tag. Repeat it: with all of them.")
 @click.option("--owner", help='Only jobs of this owner, such as "api" or "code".')
@@ -58,8 +43,11 @@ def _of_job(command: Command) -> Command:
 def list_(file: Path | None, at: str | None, *, as_json: bool, limit: int, **asked: Any) -> None:
     """List jobs: id, state, next start, owner."""
     query = {name: value for name, value in asked.items() if value}
-    found = _read(
-        file, at, lambda remote: _pages(remote, query, limit), lambda store: _stored().stored_jobs(store, query, limit)
+    found = asking.read(
+        file,
+        at,
+        lambda remote: _pages(remote, query, limit),
+        lambda store: asking.stored().stored_jobs(store, query, limit),
     )
     print_lines(json.dumps(each) if as_json else job_line(each) for each in found)
 
@@ -70,9 +58,9 @@ def show(id: str, file: Path | None, at: str | None, *, as_json: bool) -> None:
     """Show one job: its definition, its state, its pauses and its counts."""
 
     def ask(remote: Any) -> list[Any]:
-        return [_good(remote.ask("GET", _remote().path_of(id)))]
+        return [asking.good(remote.ask("GET", asking.remote().path_of(id)))]
 
-    (found,) = _read(file, at, ask, lambda store: _stored().stored_job(store, id))
+    (found,) = asking.read(file, at, ask, lambda store: asking.stored().stored_job(store, id))
     print_lines([json.dumps(found)] if as_json else job_lines(found))
 
 
@@ -83,9 +71,9 @@ def history(id: str, file: Path | None, at: str | None, limit: int, *, as_json: 
     """Show how the starts of a job ended, the latest last. The job may be gone."""
 
     def ask(remote: Any) -> list[Any]:
-        return list(_good(remote.ask("GET", _remote().path_of(id, "runs"), query={"limit": limit}))["runs"])
+        return list(asking.good(remote.ask("GET", asking.remote().path_of(id, "runs"), query={"limit": limit}))["runs"])
 
-    found = _read(file, at, ask, lambda store: _stored().stored_history(store, id, limit))
+    found = asking.read(file, at, ask, lambda store: asking.stored().stored_history(store, id, limit))
     print_lines(json.dumps(each) if as_json else record_line(each) for each in reversed(found))
     if not found:
         end(f"there is no record of {id!r}", FAILED)
@@ -150,9 +138,9 @@ def add(id: str, file: Path | None, at: str | None, task: str, owner: str, *, as
     body = {"task": task, **_body_of(**definition)}
     if "schedule" not in body:
         raise click.UsageError("say when it starts: --schedule")
-    remote = _remote().agent_or_end(file, at)
-    answer = _remote().asked_or_end(
-        remote, "PUT", _remote().path_of(id), body, query={"owner": owner}, If_None_Match="*"
+    remote = asking.remote().agent_or_end(file, at)
+    answer = asking.remote().asked_or_end(
+        remote, "PUT", asking.remote().path_of(id), body, query={"owner": owner}, If_None_Match="*"
     )
     print_lines([json.dumps(answer.body) if as_json else f"added: {id}"])
 
@@ -168,8 +156,8 @@ def alter(
     body = {**_body_of(**definition), **dict.fromkeys(unset)}
     if not body:
         raise click.UsageError("say what changes: --schedule, --arg, --tag, --set or --unset")
-    answer = _remote().asked_or_end(
-        _remote().agent_or_end(file, at), "PATCH", _remote().path_of(id), body, query={"owner": owner}
+    answer = asking.remote().asked_or_end(
+        asking.remote().agent_or_end(file, at), "PATCH", asking.remote().path_of(id), body, query={"owner": owner}
     )
     print_lines([json.dumps(answer.body) if as_json else f"{'it was so' if answer.body is None else 'changed'}: {id}"])
 
@@ -179,29 +167,10 @@ def alter(
 @click.option("--owner", default="api", show_default=True, help="Whose the job is.")
 def remove(id: str, file: Path | None, at: str | None, owner: str, *, as_json: bool) -> None:
     """Remove a job, and cancel its run. Its records stay."""
-    _remote().asked_or_end(_remote().agent_or_end(file, at), "DELETE", _remote().path_of(id), query={"owner": owner})
+    asking.remote().asked_or_end(
+        asking.remote().agent_or_end(file, at), "DELETE", asking.remote().path_of(id), query={"owner": owner}
+    )
     print_lines([json.dumps({"removed": id}) if as_json else f"removed: {id}"])
-
-
-@click.command()
-@_of_agent
-def limits(file: Path | None, at: str | None, *, as_json: bool) -> None:
-    """Show the limits of a running agent: sizes, units in use, and what waits."""
-    answer = _remote().asked_or_end(_remote().agent_or_end(file, at), "GET", "/v1/limits")
-    print_lines([json.dumps(answer.body)] if as_json else _flat(answer.body))
-
-
-def _remote() -> Any:
-    """Import what asks an agent: TLS and HTTP take long, and help needs neither."""
-    from . import remote
-
-    return remote
-
-
-def _stored() -> Any:
-    from . import stored
-
-    return stored
 
 
 # -- asking ------------------------------------------------------------------------------------------------------------
@@ -209,43 +178,22 @@ def _stored() -> Any:
 
 def _act(id: str, act: str, file: Path | None, at: str | None, body: Any = None, *, as_json: bool) -> None:
     given = {name: value for name, value in (body or {}).items() if value is not None}
-    _remote().asked_or_end(_remote().agent_or_end(file, at), "POST", _remote().path_of(id, act), given)
+    asking.remote().asked_or_end(
+        asking.remote().agent_or_end(file, at), "POST", asking.remote().path_of(id, act), given
+    )
     print_lines([json.dumps({"id": id, "act": act}) if as_json else f"{_DONE[act]}: {id}"])
 
 
 _DONE: Final = {"pause": "paused", "resume": "resumed", "run": "runs once, now", "skip": "its next start is left out"}
 
 
-def _read(
-    file: Path | None, at: str | None, ask: Callable[[Any], list[Any]], stored: Callable[[Any], list[Any]]
-) -> list[Any]:
-    """Ask the agent. If none answers, read the store of its file, and say so."""
-    remote = _remote().agent_or_end(file, at)
-    try:
-        return ask(remote)
-    except _remote().NotAnswering as exc:
-        if file is None:
-            end(str(exc), FAILED)
-        place = _stored().store_of(file)
-        if place is None:
-            end(f"{exc}; and its store ends with it", FAILED)
-        click.echo(f"{exc}: this comes from the store, {place}", err=True)
-        return stored(place)
-
-
 def _pages(remote: Any, query: dict[str, Any], limit: int) -> list[Any]:
-    page = _good(remote.ask("GET", "/v1/jobs", query={**query, "limit": min(limit, PAGE)}))
+    page = asking.good(remote.ask("GET", "/v1/jobs", query={**query, "limit": min(limit, PAGE)}))
     found = list(page["jobs"])
     while page.get("next") and len(found) < limit:
-        page = _good(remote.ask("GET", f"/v1/jobs{page['next']}"))
+        page = asking.good(remote.ask("GET", f"/v1/jobs{page['next']}"))
         found += page["jobs"]
     return found[:limit]
-
-
-def _good(answer: Any) -> Any:
-    if not answer.is_good:
-        _remote().refused(answer)
-    return answer.body
 
 
 def _body_of(
@@ -280,7 +228,7 @@ def job_line(job: dict[str, Any]) -> str:
 
 def job_lines(job: dict[str, Any]) -> Iterator[str]:
     """Write everything that is known of a job."""
-    yield from _flat({**job, "state": state_of(job)})
+    yield from asking.flat({**job, "state": state_of(job)})
 
 
 def state_of(job: dict[str, Any]) -> str:
@@ -292,13 +240,3 @@ def record_line(record: dict[str, Any]) -> str:
     """Write one line of a history."""
     why = record.get("error") or record.get("reason")
     return f"{record['due']}  {record['outcome']}{f'  {why}' if why else ''}"
-
-
-def _flat(value: Any, before: str = "") -> Iterator[str]:
-    """Write nested JSON as lines of paths and values. What is empty is left out."""
-    for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-        path = f"{before}.{name}" if before else str(name)
-        if isinstance(each, (dict, list)):
-            yield from _flat(each, path)
-        elif each is not None:
-            yield f"{path}: {each}"

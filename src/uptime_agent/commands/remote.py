@@ -12,13 +12,16 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
 from attrs import frozen
 
 from ..output import BAD_USAGE, FAILED, end
+
+if TYPE_CHECKING:
+    from ..config import Api
 
 WITHIN_S: Final = 30.0
 """Seconds without an answer."""
@@ -112,7 +115,7 @@ class Remote:
         return HTTPConnection(host, split.port, timeout=WITHIN_S), before
 
 
-def remote_at(place: str) -> Remote:
+def remote_at(place: str, option: str = "--at") -> Remote:
     """Read a place: http://HOST:PORT, https://..., or unix:PATH. Raises UsageError."""
     token = os.environ.get(TOKEN) or None
     if place.startswith(_UNIX):
@@ -123,7 +126,7 @@ def remote_at(place: str) -> Remote:
     except ValueError:
         is_right = False
     if not is_right:
-        raise click.UsageError(f"--at: expected http://HOST:PORT, https://HOST or unix:PATH, found {place!r}")
+        raise click.UsageError(f"{option}: expected http://HOST:PORT, https://HOST or unix:PATH, found {place!r}")
     return Remote(url=place, token=token)
 
 
@@ -132,16 +135,20 @@ def remote_of(file: Path) -> Remote | None:
     from ..config import read_config
     from ..output import config_or_end
 
-    api = config_or_end(lambda: read_config(file, os.environ, needs_secrets=False)).api
+    return remote_with(config_or_end(lambda: read_config(file, os.environ, needs_secrets=False)).api)
+
+
+def remote_with(api: Api | None) -> Remote | None:
+    """Return the agent with these settings. None: it has no [api]."""
     return None if api is None else Remote(path=str(api.socket), token=os.environ.get(TOKEN) or None)
 
 
-def agent_or_end(file: Path | None, at: str | None) -> Remote:
-    """Find the agent, or end with the reason."""
+def agent_or_end(file: Path | None, at: str | None, option: str = "--at") -> Remote:
+    """Find the agent, or end with the reason. `option`: names the place `at`."""
     if (file is None) == (at is None):
-        raise click.UsageError("say which agent: either its FILE, or --at URL")
+        raise click.UsageError(f"say which agent: either its FILE, or {option} URL")
     if at is not None:
-        return remote_at(at)
+        return remote_at(at, option)
     assert file is not None
     found = remote_of(file)
     if found is None:

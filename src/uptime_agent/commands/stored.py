@@ -54,6 +54,16 @@ def stored_history(place: StorePlace, id: str, limit: int) -> list[dict[str, Any
     return [to_json(each) for each in found]
 
 
+def stored_why(place: StorePlace, id: str, at: str | None) -> list[dict[str, Any]]:
+    """Say why a job did or did not run, as the store knows it, or end."""
+    from scheduler import StoreError, to_json
+
+    try:
+        return [to_json(place.why(id, None if at is None else datetime.fromisoformat(at)))]
+    except StoreError as exc:
+        refuse(place, str(exc))
+
+
 def _read(place: StorePlace) -> list[tuple[StoredJob, StoredState | None]]:
     from scheduler import StoreError
 

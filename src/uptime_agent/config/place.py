@@ -11,14 +11,16 @@ from urllib.parse import unquote
 
 from attrs import asdict, evolve, field, frozen
 
-from scheduler import StoreError
+from scheduler import StoreError, why_from
 
 from ..quorum import FleetPlan
 from ..text import harmless, masked, secrets_in
 from ..toml import VARIABLE, Reader, Section, Unfit, Unset, megabytes, seconds, secret
 
 if TYPE_CHECKING:
-    from scheduler import Store
+    from datetime import datetime
+
+    from scheduler import Store, Why
     from scheduler.stores import FleetView, StoredJob, StoredState
     from scheduler.stores.postgres import PostgresStore
     from scheduler.stores.sqlite import SQLiteStore
@@ -103,6 +105,15 @@ class StorePlace:
         assert store is not None
         try:
             return store.read_jobs()
+        finally:
+            store.close()
+
+    def why(self, id: str, at: datetime | None) -> Why:
+        """Say why a job did or did not run, from a store that another process may have open. Raises StoreError."""
+        store = self._made()
+        assert store is not None
+        try:
+            return why_from(store, id, at)
         finally:
             store.close()
 

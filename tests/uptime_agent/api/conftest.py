@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
+from click.testing import CliRunner
 
 from asgi_kit import Answered, connect_to, written
 from kit import PATIENCE, until
@@ -13,6 +15,7 @@ from timerqueue import SystemClock
 from uptime_agent import app
 from uptime_agent.api import TokenFile
 from uptime_agent.app import RunPlan
+from uptime_agent.cli import cli
 from uptime_agent.config import read_config
 from uptime_agent.reload import Source
 
@@ -121,3 +124,15 @@ def running(tmp_path, free_port):
 def _by(config, tokens, name, scope):
     tokens.add(name, scope, f"secret-{name}")
     return Asked(config, f"secret-{name}")
+
+
+@pytest.fixture
+def type_():
+    """Type a command in a thread, as the agent runs in this process; return its exit code and what it says."""
+
+    async def run(*words, **environment):
+        found = await run_sync(lambda: CliRunner().invoke(cli, list(map(str, words)), env=environment))
+        assert found.exception is None or isinstance(found.exception, SystemExit), found.output
+        return found.exit_code, found.output
+
+    return run

@@ -38,6 +38,7 @@ def test_help_imports_next_to_nothing_of_the_agent():
         "uptime_agent.cli",
         "uptime_agent.commands",
         "uptime_agent.commands.acts",
+        "uptime_agent.commands.asking",
         "uptime_agent.commands.fleet",
         "uptime_agent.commands.jobs",
         "uptime_agent.commands.tokens",

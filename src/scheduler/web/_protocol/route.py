@@ -43,12 +43,16 @@ class Stream:
 
 @frozen
 class Answer:
-    """`body`: JSON, or None for an answer without one. `stream`: what comes in place of a body."""
+    """`body`: JSON, or None for an answer without one. `stream`: what comes in place of a body.
+
+    `content`: bytes in place of JSON; then `headers` name their Content-Type.
+    """
 
     status: HTTPStatus
     body: JSON = None
     headers: Mapping[str, str] = field(factory=dict)
     stream: Stream | None = None
+    content: bytes | None = None
 
 
 Step = Literal["not made", "unknown", "made, not durable", "made"]

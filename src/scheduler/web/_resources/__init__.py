@@ -25,6 +25,7 @@ from .jobs import (
 from .listing import LISTED, Filter, Listing, list_jobs
 from .overview import SIZES, get_limits, healthz, patch_limits, read_sizes, readyz, summary
 from .sets import LARGE, SetAsked, put_set, read_set
+from .writes import durable, refuse_unless_running
 
 __all__ = [
     "LARGE",
@@ -46,6 +47,7 @@ __all__ = [
     "StartsAsked",
     "WhyAsked",
     "delete_job",
+    "durable",
     "get_fleet",
     "get_job",
     "get_limits",
@@ -66,6 +68,7 @@ __all__ = [
     "read_set",
     "read_sizes",
     "readyz",
+    "refuse_unless_running",
     "resume_job",
     "resume_jobs",
     "run_job",
