@@ -365,7 +365,11 @@ class Journal:
     def lost(self) -> Sealed:
         """Take out the first batch, which no store can take."""
         sealed = self.taken()
-        self._unstored.update(id for id, row in sealed.batch.jobs.items() if row is not None)
+        unstored = {id for id, row in sealed.batch.jobs.items() if row is not None}
+        self._unstored |= unstored
+        batches: list[Batch | Pending] = [*(each.batch for each in self.unsettled), self.pending]
+        for batch in batches:
+            batch.changed -= unstored
         return sealed
 
     def take_apart(self, most: int | None = None) -> bool:

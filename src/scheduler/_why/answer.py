@@ -8,8 +8,8 @@ from attrs import evolve
 
 from .._memory import record_of
 from .._values import error_text
-from .facts import Facts, Standing
-from .meant import nearest, slot_at, tick_at
+from .facts import Facts
+from .meant import nearest, shift_at, slot_at, tick_at
 from .recorded import of_run, of_tick
 from .slots import slot_after, slot_before
 from .unrecorded import held, without_record
@@ -34,7 +34,7 @@ def why(facts: Facts, at: datetime | None = None) -> Why:
 
 def _why(facts: Facts, at: datetime | None) -> Why:
     found = _last(facts) if at is None else _at(facts, at)
-    previous, following = _around(facts.standing, found)
+    previous, following = _around(facts, found)
     found = evolve(found, previous=previous, next=following)
     return evolve(found, text=text_of(found, facts))
 
@@ -61,10 +61,15 @@ def _at(facts: Facts, at: datetime) -> Why:
     return without_record(facts, at)
 
 
-def _around(standing: Standing | None, found: Why) -> tuple[datetime | None, datetime | None]:
+def _around(facts: Facts, found: Why) -> tuple[datetime | None, datetime | None]:
+    standing = facts.standing
     schedule = None if standing is None else standing.schedule
     if schedule is None or standing is None:
         return None, None
     at = found.at if found.due is None else found.due
-    following = slot_after(schedule, at)
-    return slot_before(schedule, at), standing.next_start if following is None else following
+    shift, start = shift_at(facts, at), standing.next_start
+    before, after = slot_before(schedule, at - shift), slot_after(schedule, at - shift)
+    before, after = (None if each is None else each + shift for each in (before, after))
+    if after is None or (start is not None and facts.now < after < start):  # its next start was moved
+        after = start
+    return before, after

@@ -66,6 +66,7 @@ class Whys:
         first = None if left_out is None else timeline.reported(left_out, steady=job.planner.steady)
         unfit = job.unfit is not None and not job.unfit.is_readable
         counts = counted(job.tally)
+        shift_us = 0 if job.is_elsewhere else timeline.shift(steady=job.planner.steady)
         return Standing(
             schedule=None if unfit or job.is_parked else job.schedule.bind(job.key),
             fault=job.error if not job.control.pauses(job) else None,
@@ -76,6 +77,8 @@ class Whys:
             next_start=job.next_start,
             elsewhere=job.agent if job.is_elsewhere else None,
             last_start=None if counts.last_start is None else instant_at(counts.last_start),
+            shift=timedelta(microseconds=shift_us),
+            most_late=counts.lateness_max or 0.0,
         )
 
     def _waits(self, ids: set[str]) -> dict[datetime, Waited]:

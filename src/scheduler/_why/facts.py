@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from attrs import Factory, frozen
@@ -26,7 +26,8 @@ class Standing:
 
     `left_out_from`: the first start that its pause leaves out. `rests_from`: the first start that its rest after a
     crash costs, until `rests_until`. `next_start`: its next start. `last_start`: that of its last run, from its counts.
-    `elsewhere`: the name of the node that has it, if that is another one.
+    `most_late`: the most seconds by which a run was late, likewise. `shift`: how far the starts to come have moved from
+    its schedule, because the clock was set. `elsewhere`: the name of the node that has it, if that is another one.
     """
 
     schedule: Schedule | None
@@ -37,6 +38,8 @@ class Standing:
     rests_until: datetime | None = None
     next_start: datetime | None = None
     last_start: datetime | None = None
+    most_late: float = 0.0
+    shift: timedelta = timedelta(0)
     elsewhere: str | None = None
 
 

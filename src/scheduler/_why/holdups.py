@@ -6,7 +6,7 @@ The pool calls `note` only for work that must wait. A run that finds room costs 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
@@ -17,10 +17,13 @@ from timerqueue import Work
 from .._loop import Core
 from .._plan import instant_at, instant_of
 from .._runs import MarkedRun, Run, RunBundle, SubtaskWork
-from .._shape import MOST_HOLDERS, Holder, Waited
+from .._shape import LATE, MOST_HOLDERS, Holder, Waited
 
 LOOKED_AT: Final = 16
 """Runs among which holders of places are looked for: the oldest."""
+
+_KEPT_AFTER: Final = timedelta(seconds=LATE / 2)
+"""Notes of shorter waits are not kept: a run begins soon after it has room."""
 
 SAME_MOMENT: Final = 0.01
 """Seconds for which all runs without a place share one note."""
@@ -38,7 +41,7 @@ class Holdups:
             return
         if released is None:
             work.waited = self.found(work)
-        elif work.waited is not None:
+        elif work.waited is not None and self._now() - work.waited.at > _KEPT_AFTER:
             work.waited = evolve(work.waited, after=self._last(released, work.waited.limit))
 
     def _last(self, released: Work, limit: str | None) -> Holder | None:

@@ -15,6 +15,7 @@ from .facts import Facts
 from .slots import is_slot, slot_after
 
 _SECOND: Final = timedelta(seconds=1)
+_NOTHING: Final = timedelta(0)
 
 
 def nearest(runs: Sequence[RunInfo], at: datetime) -> Iterator[RunInfo]:
@@ -46,10 +47,17 @@ def slot_at(facts: Facts, at: datetime, *, is_unsure: bool = False) -> datetime 
     schedule = None if facts.standing is None else facts.standing.schedule
     if schedule is None:
         return at if is_unsure else None
-    if is_slot(schedule, at):
+    shift = shift_at(facts, at)
+    if is_slot(schedule, at - shift):
         return at
-    following = None if at.microsecond else slot_after(schedule, at)
+    following = None if at.microsecond else slot_after(schedule, at - shift)
+    following = None if following is None else following + shift
     return following if following is not None and is_meant(following, at) else None
+
+
+def shift_at(facts: Facts, at: datetime) -> timedelta:
+    """Return how far a start to come has moved, because the clock was set."""
+    return _NOTHING if facts.standing is None or at <= facts.now else facts.standing.shift
 
 
 def sound(ticks: list[StoredTick]) -> list[StoredTick]:

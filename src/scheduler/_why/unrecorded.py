@@ -29,7 +29,8 @@ def without_record(facts: Facts, at: datetime) -> Why:
     if answer is not None:
         return evolve(answer, at=at, due=due)
     if due > facts.now:
-        return evolve(told, verdict=Verdict.TO_COME, due=due)
+        is_moved = standing.next_start is not None and due < standing.next_start
+        return evolve(told, verdict=Verdict.NOT_DUE if is_moved else Verdict.TO_COME, due=due)
     return _of_past(facts, standing, evolve(told, due=due))
 
 
@@ -78,5 +79,7 @@ def _by_counts(standing: Standing, told: Why) -> Why:
     if following is not None and started >= following:
         return told
     lateness = (started - due).total_seconds()
+    if lateness > standing.most_late + LATE:  # a run by hand, or a later attempt
+        return told
     verdict = Verdict.RAN_LATE if lateness > LATE else Verdict.RAN
     return evolve(told, verdict=verdict, started=started, lateness=lateness)

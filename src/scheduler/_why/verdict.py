@@ -31,7 +31,7 @@ class Verdict(enum.Enum):
     MISSED = "missed"
     """It did not run for another reason: see `Why.reason`."""
     NOT_DUE = "not due"
-    """The schedule has no start there."""
+    """The schedule has no start there, or the next start was set to a later instant: see `Why.next`."""
     TO_COME = "to come"
     """It is still to come."""
     PAUSED = "paused"

@@ -50,6 +50,8 @@ def _what(why: Why, facts: Facts) -> str:  # noqa: C901, PLR0911, PLR0912 - one 
             return f"did not run at {at}: {_pause(why)}"
         case Verdict.MISSED:
             return _missed(why, at)
+        case Verdict.NOT_DUE if why.due is not None:
+            return f"does not start at {at}: its next start is {_time(why.next)}"
         case Verdict.NOT_DUE:
             return f"was not due at {at} by its schedule"
         case Verdict.TO_COME:
@@ -104,7 +106,7 @@ def _held_up(why: Why) -> str:
     if why.verdict is not Verdict.RAN_LATE:
         return ""
     if why.node_before is not None:
-        return "It waited until a scheduler had the job again"
+        return "No limit held it up: it waited until a scheduler had the job again, or the event loop was busy"
     return "No limit held it up: the event loop or the store was busy, no process ran, or the clock was set"
 
 
@@ -143,9 +145,10 @@ def _listed(parts: list[str]) -> str:
 
 def _others(why: Why) -> list[str]:
     """Return the starts around an instant that has no run, or none yet."""
-    if why.verdict is Verdict.NOT_DUE:
-        before = f"It was due at {_time(why.previous)} before" if why.previous else "It was never due before"
-        return [before, f"The start after is {_time(why.next)}" if why.next else "No start comes after"]
+    if why.verdict is Verdict.NOT_DUE and why.due is None:
+        before = f"the start before is {_time(why.previous)}" if why.previous else "no start comes before"
+        after = f"the start after is {_time(why.next)}" if why.next else "no start comes after"
+        return [f"By that, {before}, and {after}"]
     if why.verdict in {Verdict.MISSED, Verdict.OVERLAPPED, Verdict.LEFT_OUT, Verdict.CUT_OFF} and why.next is not None:
         return [f"The start after is {_time(why.next)}"]
     return []
@@ -175,10 +178,12 @@ def _late(why: Why) -> str:
 
 
 def _cut_off(why: Why) -> str:
+    again = "It will be tried again" if why.owed else "It will not be tried again"
+    if why.outcome is not Outcome.CRASHED and why.started is None and why.error:
+        return f"{why.error}. {again}"
     began = "it had not begun" if why.started is None else f"it had begun at {_time(why.started)}"
     how = "the process died under it" if why.outcome is Outcome.CRASHED else "its scheduler stopped"
     after = f", which the next one found at {_time(why.ended)}" if why.outcome is Outcome.CRASHED else ""
-    again = "It will be tried again" if why.owed else "It will not be tried again"
     return f"{how}{after}, and {began}. {again}"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .act import PREFIX, Act, ActKind, Scope, ScopeKind, act_id, act_of
 from .acts import Acts
-from .asked import ActRefused, ActUnfit, NoSuchName, actor_of, reason_of, scope_of, target_or_group, until_of
+from .asked import ActRefused, ActUnfit, NoSuchName, actor_of, named, reason_of, scope_of, target_or_group, until_of
 from .book import NOTHING, ActsOf, Known, Standing, no_acts
 from .by_hand import COLUMNS, Change, begun, ended
 from .jobs import TASK
@@ -37,6 +37,7 @@ __all__ = [
     "actor_of",
     "begun",
     "ended",
+    "named",
     "no_acts",
     "reason_of",
     "scope_of",

@@ -11,7 +11,7 @@ from scheduler import AlreadyStopped, AskedRun, Job, JobNotFound, Scheduler
 
 from ..text import wording
 from .act import Act, ActKind, Scope, act_of
-from .asked import ActRefused, actor_of, reason_of, scope_of, target_or_group, until_of
+from .asked import ActRefused, NoSuchName, actor_of, named, reason_of, scope_of, target_or_group, until_of
 from .book import Known, Standing
 from .jobs import TASK
 from .keeping import ActDeps, ActKeeper, own_pause
@@ -88,7 +88,7 @@ class Acts:
         self, target: str | None = None, *, group: str | None = None, tag: str | None = None, actor: str
     ) -> Act:
         """End a silence now. What is still open is told."""
-        return self._end(ActKind.SILENCE, self._scope(target, group, tag), actor)
+        return self._end(ActKind.SILENCE, self._scope_of_act(ActKind.SILENCE, target, group, tag), actor)
 
     # -- checks --------------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Acts:
         self, target: str | None = None, *, group: str | None = None, tag: str | None = None, actor: str
     ) -> Act:
         """End a maintenance that was begun by hand. Windows of the file stay."""
-        return self._end(ActKind.MAINTENANCE, self._scope(target, group, tag), actor)
+        return self._end(ActKind.MAINTENANCE, self._scope_of_act(ActKind.MAINTENANCE, target, group, tag), actor)
 
     def check_now(self, target: str, *, actor: str) -> AskedRun:
         """Check a target at once. The result counts like any other. Await the answer for the run's end."""
@@ -184,6 +184,16 @@ class Acts:
 
     def _scope(self, target: str | None, group: str | None = None, tag: str | None = None) -> Scope:
         return scope_of(self._keeper.known, target, group, tag)
+
+    def _scope_of_act(self, kind: ActKind, target: str | None, group: str | None, tag: str | None) -> Scope:
+        """The scope of an act, also if nothing in the file has the name any more."""
+        try:
+            return self._scope(target, group, tag)
+        except NoSuchName:
+            scope = named(target, group, tag)
+            if self._keeper.find(kind, scope) is None:
+                raise
+            return scope
 
     def _job_of(self, target: str) -> Job:
         try:

@@ -24,16 +24,22 @@ class ActUnfit(ActRefused):
 
 def scope_of(known: Known, target: str | None, group: str | None = None, tag: str | None = None) -> Scope:
     """The scope that was named. Raises ActRefused unless it is exactly one, and NoSuchName."""
-    given = {ScopeKind.TARGET: target, ScopeKind.GROUP: group, ScopeKind.TAG: tag}
-    named = [(kind, name) for kind, name in given.items() if name is not None]
-    if len(named) != 1:
-        msg = f"name one target, one group or one tag, not {len(named)}"
-        raise ActRefused(msg)
-    ((kind, name),) = named
+    scope = named(target, group, tag)
+    kind, name = scope.kind, scope.name
     names = {ScopeKind.TARGET: known.tags, ScopeKind.GROUP: known.groups, ScopeKind.TAG: known.all_tags}[kind]
     if name not in names:
         raise NoSuchName(f"there is no {kind.value} {wording.printable(name)!r}{_instead(known, kind, name)}")
-    return Scope(kind, name)
+    return scope
+
+
+def named(target: str | None, group: str | None = None, tag: str | None = None) -> Scope:
+    """The scope that was named, whether it is known or not. Raises ActRefused unless it is exactly one."""
+    given = {ScopeKind.TARGET: target, ScopeKind.GROUP: group, ScopeKind.TAG: tag}
+    scopes = [Scope(kind, name) for kind, name in given.items() if name is not None]
+    if len(scopes) != 1:
+        msg = f"name one target, one group or one tag, not {len(scopes)}"
+        raise ActRefused(msg)
+    return scopes[0]
 
 
 def target_or_group(known: Known, name: str) -> Scope:

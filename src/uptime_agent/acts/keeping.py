@@ -164,8 +164,9 @@ class ActKeeper:
             if act is not None and act.kind is ActKind.CHECK and self._jobs.is_ours(act.id):
                 self._jobs.end(act.id)  # nobody waits for it any more
         for act in self._book:
-            is_over = act.kind is ActKind.PAUSE and self._pause_of(act.scope.name) is None
-            if is_over and _is_in(self.known, act.scope) and self._jobs.is_ours(act.id):
+            is_known = _is_in(self.known, act.scope)
+            is_over = is_known and act.kind is ActKind.PAUSE and self._pause_of(act.scope.name) is None
+            if (is_over or (not is_known and self._has_left(act.scope))) and self._jobs.is_ours(act.id):
                 self.drop(act)
 
     def listen(self, event: OfJob) -> None:
@@ -263,6 +264,16 @@ class ActKeeper:
         act = self._book.find(ActKind.PAUSE, Scope(ScopeKind.TARGET, name))
         if act is not None and self._reason_of_pause(name) is None and self._jobs.is_ours(act.id):
             self.drop(act)
+
+    def _has_left(self, scope: Scope) -> bool:
+        """Whether it is a target that nobody checks any more. Another file may have a group of that name."""
+        if scope.kind is not ScopeKind.TARGET:
+            return False
+        try:
+            self._scheduler.get(scope.name)
+        except JobNotFound:
+            return True
+        return False
 
     def _tell(self) -> None:
         for changed in self._subscribers:

@@ -17,7 +17,7 @@ from ..options import Duration, now_here
 from ..output import BAD_USAGE, FAILED, config_or_end, end, print_lines, refuse
 
 if TYPE_CHECKING:
-    from ..acts import ActKind, Change, Known, Scope
+    from ..acts import Act, ActKind, Change, Known, Scope
     from ..config import Config, StorePlace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -141,17 +141,9 @@ def acts(file: Path, *, as_json: bool) -> None:
     """Show what people did that still holds: acknowledged, silenced, paused, in maintenance."""
     import json
 
-    from ..acts import PREFIX, act_of
-
     config, _ = _read(file)
     now = now_here().timestamp()
-    found = []
-    for text in _rows(config.store, PREFIX):
-        try:
-            found.append(act_of(json.loads(text)[0]))
-        except (ValueError, IndexError, KeyError):  # other programs may have written it
-            continue
-    held = sorted((act for act in found if act.holds(now)), key=lambda act: (act.since, act.id))
+    held = sorted((act for act in _stored(config.store) if act.holds(now)), key=lambda act: (act.since, act.id))
     print_lines(json.dumps(act.shown()) if as_json else act.sentence for act in held)
 
 
@@ -171,10 +163,20 @@ def _act_in_scope(
     tag: str | None = None,
     **said: Any,
 ) -> None:
-    from ..acts import scope_of
+    from ..acts import NoSuchName, named, scope_of
 
     config, known = _read(file)
-    _act(config, kind, lambda: scope_of(known, target, group, tag), **said)
+
+    def find() -> Scope:
+        try:
+            return scope_of(known, target, group, tag)
+        except NoSuchName:
+            scope = named(target, group, tag)
+            if said.get("is_end") and any((act.kind, act.scope) == (kind, scope) for act in _stored(config.store)):
+                return scope  # its act can be ended still
+            raise
+
+    _act(config, kind, find, **said)
 
 
 def _act(
@@ -280,14 +282,14 @@ def _write(place: StorePlace, change: Change) -> None:
         refuse(place, str(exc))
 
 
-def _rows(place: StorePlace, prefix: str) -> list[str]:
+def _stored(place: StorePlace) -> list[Act]:
     from scheduler import StoreError
 
-    from .rows import args_of, by_hand
+    from .rows import acts_of, by_hand
 
     try:
         with by_hand(place) as rows:
-            return args_of(rows, prefix)
+            return acts_of(rows)
     except StoreError as exc:
         refuse(place, str(exc))
 

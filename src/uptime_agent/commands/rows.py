@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
 from scheduler import StoreError
 
-from ..acts import COLUMNS, Change
+from ..acts import COLUMNS, PREFIX, Act, Change, act_of
 
 if TYPE_CHECKING:
     from ..config import StorePlace
@@ -68,9 +69,13 @@ def carry_out(rows: Rows, change: Change) -> None:
         raise NoSuchJob(msg)
 
 
-def args_of(rows: Rows, prefix: str) -> list[str]:
-    """The arguments of all jobs whose ids begin so."""
-    return rows.texts("SELECT args FROM job WHERE substr(id, 1, ?) = ?", (len(prefix), prefix))
+def acts_of(rows: Rows) -> list[Act]:
+    """All acts that make sense: other programs may have written any row."""
+    found = []
+    for text in rows.texts("SELECT args FROM job WHERE substr(id, 1, ?) = ?", (len(PREFIX), PREFIX)):
+        with suppress(ValueError, IndexError, KeyError, TypeError):
+            found.append(act_of(json.loads(text)[0]))
+    return found
 
 
 class _Sqlite:

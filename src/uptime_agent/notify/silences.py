@@ -62,6 +62,8 @@ class Silences:
             at = until if entry.kind is MessageKind.REMINDER else message.at
             self._jobs.become(entry, evolve(message, at=at, held_until=until))
             self._jobs.let_go(entry, until)
+        elif entry.kind is not MessageKind.REMINDER and not message.is_silent and (message.held_until or 0.0) < until:
+            self._jobs.become(entry, evolve(message, held_until=until))  # its age counts from there
 
     def _release(self, entry: OutboxEntry, now: float, longest: float) -> None:
         message = entry.message

@@ -131,6 +131,19 @@ def test_a_change_of_a_row_that_no_store_could_take_puts_it_whole(clock, journal
         assert journal.taken().batch.changed == changed
 
 
+def test_a_change_that_waits_behind_a_row_that_no_store_could_take_puts_it_whole(clock, journal):
+    """Whether it is sealed already or not: the job's row would never be there otherwise."""
+    one = job_of(clock)
+    journal.remember(one)
+    journal.seal()
+    journal.remember(one, is_change=True)
+    journal.seal()
+    journal.remember(one, is_change=True)
+    journal.lost()
+    journal.seal()
+    assert [sealed.batch.changed for sealed in journal.sealed] == [set(), set()]
+
+
 def test_a_batch_that_is_taken_apart_keeps_what_it_says_of_changes(clock, journal):
     """Each part says it of its own jobs. So does what is kept when the node joins again."""
     jobs = [job_of(clock, id) for id in "abc"]

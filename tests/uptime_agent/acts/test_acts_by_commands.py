@@ -96,3 +96,18 @@ async def test_every_node_of_a_fleet_follows_an_act(started, ran, world, url):
         await says(ran, "silence", file, "--tag", "web", "--end", "--actor", "bob")
         await other.line_with("NOTICE", "over: the tag web is silenced")
         await ends(other)
+
+
+async def test_a_command_ends_an_act_of_a_tag_that_no_target_has_any_more(started, ran, world):
+    """Otherwise it would hold again, as soon as a target had the tag."""
+    world.write(world.text(("shop", 'start = "now"', 'tags = ["web"]')))
+    file = str(world.file)
+    async with started("run", file, "--plain") as agent:
+        await agent.line_with("UP", "shop")
+        await ends(agent)
+    await says(ran, "maintain", file, "--tag", "web", "--reason", "new disk", "--actor", "ann")
+    world.write(world.text(("shop",)))
+    assert (await ran("maintain", file, "--tag", "wbe", "--end", "--actor", "bob"))[0] != 0
+    assert (await ran("maintain", file, "--tag", "web", "--reason", "again", "--actor", "bob"))[0] != 0
+    await says(ran, "maintain", file, "--tag", "web", "--end", "--actor", "bob")
+    assert await says(ran, "acts", file) == ""

@@ -72,6 +72,53 @@ async def test_a_silence_that_is_longer_than_the_expiry_loses_nothing(world):
     assert world.ops.keys == ["shop-1:ops:trigger"]
 
 
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_a_silence_that_is_prolonged_beyond_the_expiry_loses_nothing(world, is_over, dies):
+    """Neither an incident that is still open, nor the end of one that was told."""
+    world.rules = Rules(digest=None, expiry=600)
+    async with world.process(dies=dies) as process:
+        if is_over:
+            incident = process.opens()
+            await world.clock.travel(1)
+        silence(world, HOUR)
+        process.outbox.acts_changed()
+        if is_over:
+            process.closes(incident)
+        else:
+            process.opens()
+        await world.clock.travel(60)
+        silence(world, 10 * HOUR)
+        process.outbox.acts_changed()
+        await process.scheduler.flush()
+    async with world.process() as process:
+        await world.clock.travel(9 * HOUR)
+        silence(world, 20 * HOUR)
+        process.outbox.acts_changed()
+        await world.clock.travel(11 * HOUR - 120)
+        assert len(world.ops.keys) == is_over
+        await world.clock.travel(120)
+        assert (world.ops.keys[-1:], process.jobs[:1]) == (
+            (["shop-1:ops:resolved"], []) if is_over else (["shop-1:ops:trigger"], ["shop-1:ops:resolved"])
+        )
+
+
+async def test_a_silence_that_finds_a_message_unsent_lets_it_go_at_its_end(world):
+    """Its channel did not work: the silence does not count as the age of the message."""
+    world.rules = Rules(digest=None, expiry=600)
+    async with world.process() as process:
+        world.ops.refuses = 1_000
+        process.opens()
+        await world.clock.travel(60)
+        silence(world, 10 * HOUR)
+        process.outbox.acts_changed()
+        world.ops.refuses = 0
+        await world.clock.travel(10 * HOUR - 120)
+        assert world.ops.keys == []
+        await world.clock.travel(120)
+    assert world.ops.keys == ["shop-1:ops:trigger"]
+
+
 async def test_what_begins_and_ends_in_a_silence_is_settled_as_silenced(world):
     """No job stays behind, and history says why nobody was told."""
     silence(world, HOUR)

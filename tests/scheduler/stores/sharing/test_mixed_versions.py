@@ -27,6 +27,9 @@ BEFORE_LABELS = "a39e5887f49ba68dbc5837a4bfc27fab45f59a2c"
 BEFORE_PARTS = "8e15ae731b61130619e26204203ab0bb7488fa94"
 """The last commit before several agents could run one job. It knows labels."""
 
+BEFORE_WAITED = "8cf674dfe5a0401a5a438c3f4942026bb6d969aa"
+"""The last commit before records told what a run had waited for, and stores who changed what."""
+
 JOBS = 20
 EVERY_US = 200_000
 
@@ -266,3 +269,40 @@ def test_the_code_of_that_version_is_what_runs(older):
     environment = os.environ | {"PYTHONPATH": str(older)}
     said = subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=True)
     assert all(file.startswith(str(older)) for file in said.stdout.split())
+
+
+@pytest.mark.slow
+def test_an_older_agent_goes_on_while_newer_ones_keep_what_runs_waited_for(
+    postgres_server, postgres_schema, tmp_path, tmp_path_factory
+):
+    """The newer one brings the tables up to date under it. Whichever is killed, the other goes on."""
+    agents = Agents(
+        postgres_server.dsn, postgres_schema, tmp_path, code_of(BEFORE_WAITED, tmp_path_factory.mktemp("b"))
+    )
+
+    def has_all_since(since):
+        return {by for by, *_ in agents.runs()[since:]} == {"older-sharing", "newer"}
+
+    try:
+        older = agents.start("older-sharing")
+        agents.wait_until_all_run("older-sharing")
+        newer = agents.started("newer")
+        since = len(agents.runs())
+        wait_until(lambda: has_all_since(since))
+        newer.kill()
+        agents.end(newer)
+        agents.wait_until_all_run("older-sharing")
+        again = agents.started("newer")
+        since = len(agents.runs())
+        wait_until(lambda: has_all_since(since))
+        older.kill()
+        agents.end(older)
+        agents.wait_until_all_run("newer")
+        late = agents.start("older-sharing")
+        assert not late.is_running
+        assert agents.end(late) != 0
+        assert "update timerqueue" in agents.said("older-sharing")
+        agents.end(again)
+    finally:
+        agents.close()
+    agents.check_ticks()

@@ -3,8 +3,8 @@
 import pytest
 
 from foreign_monitors import bring
-from uptime_agent.cli import _problems
 from uptime_agent.imports import IMPORTERS, NotImported, imported
+from uptime_agent.output import problems_of
 
 FILE = """
 heartbeat.config.monitors:
@@ -76,7 +76,7 @@ def test_a_folder_of_monitors_is_read(tmp_path):
     (tmp_path / "b.yaml").write_text("- {type: icmp, hosts: [gw.example], schedule: '@every 5s'}\n")
     (tmp_path / "c.yml.disabled").write_text("- {type: icmp, hosts: [no.example], schedule: '@every 5s'}\n")
     drafts, left = IMPORTERS["heartbeat"](tmp_path, {})
-    assert imported("heartbeat", drafts, left, _problems).checks == 2
+    assert imported("heartbeat", drafts, left, problems_of).checks == 2
 
 
 def test_a_file_of_monitors_d_is_a_list(tmp_path):
