@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from .._loop import Core
 from ..stores import MadeChanges, Store, StoredChange, capabilities
-from .acting import acting
+from .acting import LONGEST, acting
 from .change import Change, change_of, short_text
 
 KEPT: Final = 1_000
@@ -36,6 +36,7 @@ class ChangeBook:
         who = acting()
         if reason is None and who is not None:
             reason = who.reason
+        reason = None if reason is None else reason[:LONGEST]
         return StoredChange(0, self._now_us(), act, scope, None if who is None else who.actor, reason)
 
     def note(

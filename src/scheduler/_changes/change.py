@@ -19,6 +19,8 @@ LONGEST_VALUE: Final = 1_000
 LONGEST: Final = 4_000
 """Characters of all values before, or after, the change."""
 
+_encode: Final = json.JSONEncoder(default=str).encode
+
 
 @frozen(kw_only=True)
 class Change:
@@ -61,17 +63,20 @@ def short_text(values: Mapping[str, Any] | None) -> str | None:
     """Return the values as JSON of bounded length."""
     if values is None:
         return None
+    whole = _encode(values)
+    if len(whole) <= LONGEST_VALUE:
+        return whole
     found: dict[str, Any] = {}
     left = LONGEST
     for name, value in values.items():
-        text = json.dumps(value, default=str)
+        text = _encode(value)
         if len(text) > min(LONGEST_VALUE, left):
             value = f"... ({len(text)} characters)"  # noqa: PLW2901 - in its place
         left -= min(len(text), LONGEST_VALUE)
         found[name] = value
         if left <= 0:
             break
-    return json.dumps(found, default=str)
+    return _encode(found)
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

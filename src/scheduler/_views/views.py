@@ -63,7 +63,8 @@ class Views(RunsOnce):
         any thread. Raises StoreError or InvalidJob.
         """
         at = None if at is None else aware("at", at)
-        return await self._whys.why(job_id, at, self.runs())
+        runs = runs_now(self._core, self._pool, frozenset(self._registry.ids_of(job_id)))
+        return await self._whys.why(job_id, at, runs)
 
     def pauses(self) -> list[Pause]:
         """Return the present pauses of everything and of tags. One job's pause is in `Job.error`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from timerqueue import TaskPool
@@ -17,9 +17,9 @@ from .._why import RUN_GOES_ON
 NOT_RECORDED: Final = "the store has not recorded its start yet"
 
 
-def runs_now(core: Core, pool: TaskPool) -> list[RunInfo]:
-    """Return running runs before waiting ones, and the oldest first. Any thread."""
-    runs = core.runs.all()
+def runs_now(core: Core, pool: TaskPool, ids: Collection[str | None] | None = None) -> list[RunInfo]:
+    """Return running runs before waiting ones, and the oldest first. Any thread. `ids`: only of these jobs."""
+    runs = core.runs.all() if ids is None else [run for run in core.runs.all() if run.job.id in ids]
     jobs = {run.job.id: run.job for run in runs}
     found = [_info_of(run, pool) for run in runs]
     found += [info for job in jobs.values() for info in _backlog_of(job)]

@@ -20,7 +20,7 @@ from .facts import MOST_TICKS, Facts, Standing
 from .holdups import Holdups
 from .verdict import Why
 
-_SECOND: Final = timedelta(seconds=1)
+_SECOND_US: Final = 1_000_000
 
 
 class Whys:
@@ -36,10 +36,10 @@ class Whys:
             core.runs.tell_waits(self._holdups.note)
 
     async def why(self, job_id: str, at: datetime | None, runs: list[RunInfo]) -> Why:
-        """`runs`: all runs that go on or wait. Raises StoreError."""
+        """`runs`: those of the job that go on or wait. Raises StoreError."""
         ids = {id for id in self._registry.ids_of(job_id) if id is not None}
         now = instant_at(self._core.timeline.us(self._core.monotonic(), steady=False) * 1e-6)
-        until_us = us_of((now if at is None else at) + _SECOND)
+        until_us = us_of(now if at is None else at) + _SECOND_US
         job = self._core.jobs.find(job_id)
         standing = None if job is None else self._standing(job)
         unsaved = _unsaved(self._core.journal, ids)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Protocol
+from datetime import datetime
+from typing import Final, Protocol
 
 from schedule import Schedule
 from timerqueue import Clock, SystemClock
@@ -17,7 +17,7 @@ from .facts import MOST_TICKS, Facts, Standing
 from .meant import sound
 from .verdict import Why
 
-_SECOND = timedelta(seconds=1)
+_SECOND_US: Final = 1_000_000
 _LONG_AGO = instant_of(0)
 
 
@@ -40,7 +40,7 @@ def why_from(store: ReadableStore, job_id: str, at: datetime | None = None, *, c
     """
     now = instant_at((SystemClock() if clock is None else clock).wall())
     at = None if at is None else aware("at", at)
-    until_us = us_of((now if at is None else at) + _SECOND)
+    until_us = us_of(now if at is None else at) + _SECOND_US
     ticks = sound(store.history(job_id, limit=MOST_TICKS, before_us=until_us))
     stood = store.standing(job_id)
     facts = Facts(

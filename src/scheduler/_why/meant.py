@@ -24,7 +24,7 @@ def nearest(runs: Sequence[RunInfo], at: datetime) -> Iterator[RunInfo]:
 
 
 def is_meant(due: datetime, at: datetime) -> bool:
-    return due == at or (not at.microsecond and at <= due < at + _SECOND)
+    return due == at or (not at.microsecond and timedelta(0) <= due - at < _SECOND)
 
 
 def tick_at(facts: Facts, at: datetime) -> StoredTick | None:

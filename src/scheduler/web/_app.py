@@ -19,6 +19,7 @@ from timerqueue import Clock, Random, SystemClock, system_random
 
 from .._changes import acting_as
 from .._scheduler import Scheduler
+from ..stores import StoreError
 from ._once import Once, told
 from ._protocol import (
     MEDIA_TYPE,
@@ -40,6 +41,7 @@ from ._protocol import (
     query_of,
     refuse_other_sites,
     segments_of,
+    unavailable,
 )
 from ._routes import ROUTES
 from ._stream import send_head, send_nothing, send_stream
@@ -55,6 +57,9 @@ PlaceOf = Callable[[str], str | None]
 
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _OF_STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
+_HIDDEN: Final = 'the store does not answer as it should; callers with the scope "operate" see why'
+"""Errors of stores have paths and texts of drivers."""
+
 _SHOWN: Final = 200
 """Characters of an id in the log."""
 
@@ -182,6 +187,10 @@ class App:
         ask = Ask(self._s, who, names, query, body, request.headers, pairs, trace, self._routes, means=self._means)
         try:
             return await self._carried_out(request, route, ask)
+        except StoreError as exc:
+            if ask.may("operate"):
+                raise
+            raise unavailable(_HIDDEN, error="StoreError") from exc
         except Exception as exc:
             place = self._place_of(names["id"]) if "id" in names else None
             if place is None or (problem := of_other_owner(exc, place)) is None:

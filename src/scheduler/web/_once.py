@@ -13,7 +13,7 @@ from attrs import define, evolve
 
 from timerqueue import Clock
 
-from ._protocol import Answer, Problem, Trace, invalid, problem_of
+from ._protocol import Answer, Problem, Trace, invalid, problem_of, unavailable
 
 KEPT_S: Final = 86_400.0
 """Seconds."""
@@ -88,11 +88,17 @@ class Once:
             self._forget(next(iter(self._kept)))
 
     def _make_room(self, caller: str) -> None:
-        """A caller with many keys loses the oldest of its own."""
+        """A caller with many keys loses the oldest of its own. A key whose act goes on stays: it could come again."""
         if self._of_caller[caller] >= MOST_OF_CALLER:
-            self._forget(next(place for place in self._kept if place[0] == caller))
+            places = [place for place in self._kept if place[0] == caller]
         elif len(self._kept) >= MOST:
-            self._forget(next(iter(self._kept)))
+            places = [*self._kept]
+        else:
+            return
+        over = next((place for place in places if self._kept[place].is_over), None)
+        if over is None:
+            raise unavailable("too many requests with an Idempotency-Key go on: nothing has changed")
+        self._forget(over)
 
     def _forget(self, place: Place) -> None:
         if self._kept.pop(place, None) is not None:

@@ -20,6 +20,8 @@ _KINDS: Final[dict[str, type]] = {
     "Why": Why,
 }
 
+_JOB_ID: Final[JSON] = {"type": ["string", "null"], "description": "The changed job; null: it is no change of one job."}
+
 _PROBLEM: Final[JSON] = {
     "type": "object",
     "properties": {
@@ -80,7 +82,9 @@ def openapi(routes: Routes) -> JSON:
 
 @cache
 def _schemas() -> dict[str, JSON]:
-    return {name: json_schema_of(kind) for name, kind in _KINDS.items()}
+    found = {name: json_schema_of(kind) for name, kind in _KINDS.items()}
+    change = found["Change"]
+    return {**found, "Change": {**change, "properties": {**change["properties"], "job_id": _JOB_ID}}}
 
 
 def _place(path: str) -> tuple[str, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -53,7 +54,7 @@ async def send_stream(
             has_left = True
         group.cancel_scope.cancel()
     if not has_left:
-        with anyio.move_on_after(FAREWELL_S):
+        with anyio.move_on_after(FAREWELL_S), suppress(OSError):  # a caller without access may get nothing more
             await send({"type": "http.response.body", "body": stream.farewell, "more_body": False})
 
 

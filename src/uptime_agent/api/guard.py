@@ -68,6 +68,8 @@ class Guard:
     async def access(self, scope: Any) -> Access:
         """Say to the app who asks. Raises Problem for strangers."""
         match scope["extensions"][_CALLER]:
+            case Caller(token=Token() as token) if not self._tokens.has(token):  # a stream asks again and again
+                raise Problem(HTTPStatus.UNAUTHORIZED, "wrong-token", "the token was revoked", headers=_CHALLENGE)
             case Caller(name=name, scope=may):
                 return Access(name, may)
             case Stranger(reason=reason, detail=detail):

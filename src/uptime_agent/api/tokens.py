@@ -175,6 +175,9 @@ def _alone(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
+            owner = path.parent.stat().st_uid
+            if os.name == "posix" and os.geteuid() == 0 != owner:  # the agent could not read a file of root's
+                raise TokensUnfit(f"the folder {path.parent} belongs to user {owner}: do this as that user (sudo -u)")
             stack.enter_context(held(path.parent))
         except OSError as exc:
             raise TokensUnfit(f"cannot write tokens into {path.parent}: {_reason(exc)}") from None

@@ -96,10 +96,7 @@ class Remote:
             text = answer.read(MOST_READ)
             return Answered(answer.status, json.loads(text) if text else None)
         except (OSError, HTTPException) as exc:
-            reason = (
-                os.strerror(exc.errno).lower() if isinstance(exc, OSError) and exc.errno else str(exc) or "no answer"
-            )
-            raise NotAnswering(f"no agent answers at {self}: {reason}") from None
+            raise NotAnswering(f"no agent answers at {self}: {_reason(exc)}") from None
         except ValueError:
             raise NotAnswering(f"what answers at {self} is no agent") from None
         finally:
@@ -115,14 +112,27 @@ class Remote:
         return HTTPConnection(host, split.port, timeout=WITHIN_S), before
 
 
+def _reason(error: OSError | HTTPException) -> str:
+    """Numbers of TLS and of name servers are none of the system."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, (ssl.SSLError, socket.gaierror)):
+        return os.strerror(error.errno).lower()
+    return getattr(error, "verify_message", None) or getattr(error, "strerror", None) or str(error) or "no answer"
+
+
+def _token() -> str | None:
+    """Files of secrets end in a newline."""
+    return os.environ.get(TOKEN, "").strip() or None
+
+
 def remote_at(place: str, option: str = "--at") -> Remote:
     """Read a place: http://HOST:PORT, https://..., or unix:PATH. Raises UsageError."""
-    token = os.environ.get(TOKEN) or None
+    token = _token()
     if place.startswith(_UNIX):
         return Remote(path=place.removeprefix(_UNIX), token=token)
     try:
         split = urlsplit(place)
         is_right = split.scheme in {"http", "https"} and split.hostname and split.port != 0 and "@" not in split.netloc
+        is_right = is_right and place.isprintable() and " " not in place
     except ValueError:
         is_right = False
     if not is_right:
@@ -140,7 +150,7 @@ def remote_of(file: Path) -> Remote | None:
 
 def remote_with(api: Api | None) -> Remote | None:
     """Return the agent with these settings. None: it has no [api]."""
-    return None if api is None else Remote(path=str(api.socket), token=os.environ.get(TOKEN) or None)
+    return None if api is None else Remote(path=str(api.socket), token=_token())
 
 
 def agent_or_end(file: Path | None, at: str | None, option: str = "--at") -> Remote:

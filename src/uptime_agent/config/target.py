@@ -12,6 +12,7 @@ from attrs import frozen
 
 from schedule import After, Every, Schedule, ScheduleError, parse
 
+from ..acts import PREFIX as ACT
 from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds, read_steps
 from ..notify import PREFIX
 from ..quorum import Quorum, read_quorum
@@ -366,7 +367,7 @@ def _check_resolved(section: Section, kind: Kind | None) -> None:
 
 def _check_name(section: Section, name: str) -> None:
     """A URL may be too long as a name."""
-    for ours, of in ((PREFIX, "notifications"), (GROUP, "groups")):
+    for ours, of in ((PREFIX, "notifications"), (ACT, "acts of people"), (GROUP, "groups")):
         if name.startswith(ours):
             section.complain(f"name: no check may be called {ours}..., which is how {of} are called", "name")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -9,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 try:
@@ -20,6 +22,10 @@ BACKLOG: Final = 1_024
 
 LONGEST_PATH: Final = 107
 """Bytes of a Unix socket's path."""
+
+LOOKS: Final = 100
+LOOK_S: Final = 0.05
+"""Seconds between two looks whether another process has left a folder."""
 
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _CREDENTIALS: Final = "iII"
@@ -137,16 +143,26 @@ def _remove_stale(path: Path) -> None:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Let one process at a time replace what stands in the folder. Raises OSError."""
+    """Let one process at a time replace what stands in the folder. Raises OSError, also if another one keeps it."""
     if fcntl is None:
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Each user who may read the folder can lock it, and keep it locked: give up then."""
+    for _ in range(LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        Event().wait(LOOK_S)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
 
 def _reason(error: OSError) -> str:

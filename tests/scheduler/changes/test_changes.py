@@ -247,6 +247,14 @@ def test_an_actor_has_a_name(name):
         pass
 
 
+async def test_a_long_reason_is_cut(s):
+    """A page of changes would repeat it 500 times."""
+    s.get("a").pause("x" * 100_000)
+    (found,) = await made(s)
+    assert found.reason == "x" * 500
+    assert found.after["reason"] == "... (100002 characters)"
+
+
 async def test_without_a_store_the_last_thousand_are_kept():
     """Memory stays bounded."""
     async with Scheduler() as s:

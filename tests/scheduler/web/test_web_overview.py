@@ -1,12 +1,17 @@
 """Figures, limits, why a job did or did not run, and the description of the API."""
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
-from kit import until
+from asgi import Caller
+from kit import nothing, until
+from scheduler import Scheduler
+from scheduler.web import Access, app
 from scheduler.web._openapi import openapi
 from scheduler.web._routes import ROUTES
 
@@ -91,6 +96,21 @@ async def test_a_reader_sees_that_there_is_trouble_and_not_which(s, reader, oper
         assert (await operator.get("/v1/summary")).json["store"]["trouble"] == "the secret disk is full"
 
 
+@pytest.mark.parametrize(("scope", "is_told"), [("read", False), ("operate", True)])
+async def test_a_reader_sees_no_error_of_the_store(scope, is_told, tmp_path):
+    """It names files and tables, and what a driver says. Who may run jobs sees it."""
+    place = tmp_path / "secret.db"
+    async with Scheduler(store=f"sqlite:///{place}") as s:
+        s.register("nothing", nothing)
+        s.add("nothing", "@every 1h", id="a")
+        await s.flush()
+        with closing(sqlite3.connect(place)) as beside:
+            beside.execute("ALTER TABLE tick RENAME TO away")
+            found = await Caller(app(s, access=lambda _: Access("ann", scope))).get("/v1/jobs/a/runs")
+            beside.execute("ALTER TABLE away RENAME TO tick")
+    assert (found.status, found.json["error"], b"secret.db" in found.body) == (503, "StoreError", is_told)
+
+
 async def test_a_large_body_is_read(s, admin):
     """In a thread, and within the same bounds."""
     body = b'{"task": "nothing", "schedule": "@every 1h", "args": ["' + b"x" * 300_000 + b'"]}'
@@ -157,6 +177,16 @@ async def test_without_an_instant_it_says_what_comes_or_holds(s, admin):
     said = (await admin.get("/v1/jobs/a/why")).json
     assert (said["verdict"], said["pause"]["reason"]) == ("paused", "new disks")
     assert "new disks" in said["text"]
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+@pytest.mark.parametrize("schedule", ["@every 1h", "0 9 * * *"])
+async def test_why_is_answered_for_the_first_and_the_last_second(at, schedule, s, admin):
+    """The schedule is not at fault there."""
+    await admin.put("/v1/jobs/a", {"task": "nothing", "schedule": schedule})
+    await s.get("a").run_now()
+    said = await admin.get(f"/v1/jobs/a/why?at={at}")
+    assert (said.status, said.json["verdict"], said.json["error"]) == (200, "not_due", None)
 
 
 async def test_a_job_that_is_gone_is_no_error(admin):

@@ -69,13 +69,20 @@ async def test_an_agent_elsewhere_is_asked_with_a_token(running, type_):
         assert (code, "token" in said) == (1, True)
         code, secret = await type_("token", "add", "ann", agent.file, "--scope", "read")
         assert code == 0
-        code, said = await type_("jobs", "list", *at, TIMERQUEUE_TOKEN=secret.strip())
+        code, said = await type_("jobs", "list", *at, TIMERQUEUE_TOKEN=secret)
         assert (code, said.split()[0]) == (0, "site")
         code, said = await type_("jobs", "pause", "site", *at, TIMERQUEUE_TOKEN=secret.strip())
         assert (code, "scope" in said) == (1, True)
         assert await type_("token", "list", agent.file) == (0, "ann  read\n")
         assert await type_("token", "revoke", "ann", agent.file) == (0, "revoked: ann\n")
         assert (await type_("jobs", "list", *at, TIMERQUEUE_TOKEN=secret.strip()))[0] == 1
+
+
+async def test_a_name_that_is_no_host_is_told_as_such(type_):
+    """Name servers and TLS have numbers of their own: "unknown error -2" says nothing."""
+    assert (await type_("jobs", "list", "--at", "http://no host.invalid:1"))[0] == 2
+    code, said = await type_("jobs", "list", "--at", "http://none.invalid:1")
+    assert (code, "unknown error" in said.lower()) == (1, False)
 
 
 async def test_without_an_agent_the_store_is_read(running, type_):

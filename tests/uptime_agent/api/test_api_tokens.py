@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from timerqueue import seeded_random, system_random
 from uptime_agent.api import Token, TokenFile, TokensUnfit, made
 from uptime_agent.api.tokens import digest_of, found, read_tokens
+from uptime_agent.web import held
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs rights of files")
 
@@ -161,3 +162,24 @@ def test_commands_that_write_at_once_lose_nothing(file):
     for each in threads:
         each.join()
     assert {each.name for each in file.tokens} == {f"t{number}" for number in range(8)}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_root_writes_no_file_that_the_agent_cannot_read(file):
+    """`sudo timerqueue token add` would take all tokens from an agent of another user. It says as whom to do it."""
+    file.path.parent.mkdir(mode=0o700)
+    os.chown(file.path.parent, 65_534, 65_534)
+    with pytest.raises(TokensUnfit, match=r"belongs to user 65534: do this as that user"):
+        file.add("ann", "read", "a")
+    assert not file.path.exists()
+
+
+@posix
+def test_a_folder_that_somebody_keeps_locked_is_an_error(file, monkeypatch):
+    """Any user that may read the folder can lock it. A command that takes a token back does not wait forever."""
+    monkeypatch.setattr("uptime_agent.web.sockets.LOOKS", 2)
+    file.add("ann", "read", "a")
+    with held(file.path.parent), pytest.raises(TokensUnfit, match=r"cannot write tokens into .*: .*busy"):
+        file.revoke("ann")
+    file.revoke("ann")
+    assert file.tokens == ()

@@ -37,6 +37,7 @@ def test_channels_and_rules_are_read():
         (OPS + CHECK + "notify = ['opps']", "did you mean 'ops'?"),
         ("[defaults]\nnotify = ['x']\n" + CHECK, "uptime.toml:2: [defaults]: notify: there is no [[channel]] 'x'"),
         (CHECK + "name = 'notify:x'", "no check may be called notify:..."),
+        (CHECK + "name = 'act:pause:target:x'", "no check may be called act:..."),
         (CHECK + "name = 'group:x'", "no check may be called group:..."),
         (
             "[[channel]]\nname = 'a b'\nkind = 'webhook'\nurl = 'http://a'\n" + CHECK,

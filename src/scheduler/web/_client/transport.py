@@ -89,7 +89,12 @@ class Transport:
         self, at: Address, method: str, target: str, data: bytes | None, headers: Mapping[str, str]
     ) -> Answered:
         answer = self._sent(at, method, target, data, headers)
-        if answer.status is HTTPStatus.MISDIRECTED_REQUEST and self._owner is None:
+        if self._owner is not None and answer.status is HTTPStatus.MISDIRECTED_REQUEST:  # it was the owner once
+            self._owner = None
+            answer = self._sent(self.address, method, target, data, headers)
+        if answer.status is HTTPStatus.SERVICE_UNAVAILABLE:  # not sent again: the change may hold
+            self._owner = None
+        if answer.status is HTTPStatus.MISDIRECTED_REQUEST:
             self._owner = _owner_of(answer)
             return self._sent(self._owner, method, target, data, headers)
         return answer

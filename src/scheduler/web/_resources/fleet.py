@@ -6,10 +6,12 @@ from collections import Counter
 from http import HTTPStatus
 from typing import Final
 
+from anyio.to_thread import run_sync
 from attrs import frozen
 
+from ..._scheduler import Scheduler
 from ..._shape import to_json
-from .._protocol import Answer, Ask, Nothing, given, whole
+from .._protocol import JSON, Answer, Ask, Nothing, given, whole
 
 MOST_RUNS: Final = 500
 
@@ -32,14 +34,17 @@ async def get_fleet(ask: Ask[Nothing, None]) -> Answer:
 
 async def get_queue(ask: Ask[QueueAsked, None]) -> Answer:
     """Return what runs and what waits in this process, the oldest first, and the use of the outside queue."""
-    runs, statistics = ask.s.runs(), ask.s.statistics()
+    return Answer(HTTPStatus.OK, await run_sync(_queue_of, ask.s, ask.query.limit))  # many runs may wait
+
+
+def _queue_of(s: Scheduler, limit: int) -> dict[str, JSON]:
+    runs, statistics = s.runs(), s.statistics()
     states = Counter(run.state for run in runs)
-    found = {
+    return {
         "running": states["running"],
         "waiting": states["waiting"],
         "waiting_for": dict(Counter(run.waits_for for run in runs if run.waits_for is not None)),
-        "runs": to_json(runs[: ask.query.limit]),
+        "runs": to_json(runs[:limit]),
         "queue": to_json(statistics.queue),
         "timers": to_json(statistics.timers),
     }
-    return Answer(HTTPStatus.OK, found)

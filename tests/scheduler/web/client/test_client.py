@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from anyio.to_thread import run_sync
@@ -243,6 +243,43 @@ async def test_a_client_follows_to_the_process_with_the_scheduler(s, tmp_path):
         job = await run_sync(lambda: client.add("echo", "@every 1h", id="a", args=[1]))
         assert (await run_sync(lambda: job.run_now().result("30s"))).result == 1
         assert "a" in s
+
+
+async def test_a_client_follows_to_each_new_owner(s, tmp_path):
+    """The process that had the scheduler lives on without it, and says so: with 421, or with 503 meanwhile."""
+    bound, front, former = listening(tmp_path / "api.sock"), listening(), listening()
+    place, known = [address_of(former)], [None]
+    api, elsewhere = app(s, access=lambda _: _admin()), Elsewhere(lambda: known[0])
+    changing = [api]
+
+    class Former:
+        async def __call__(self, scope, receive, send):
+            await changing[0](scope, receive, send)
+
+    with served(api, bound), served(Elsewhere(lambda: place[0]), front), served(Former(), former):
+        client = Client(address_of(front))
+        assert await run_sync(client.jobs) == []
+        changing[0] = elsewhere
+        with pytest.raises(ApiError, match="no process runs the scheduler now"):
+            await run_sync(client.jobs)
+        place[0] = known[0] = address_of(bound)
+        assert await run_sync(client.jobs) == []
+        place[0], changing[0] = address_of(former), api
+        client = Client(address_of(front))
+        assert await run_sync(client.jobs) == []
+        place[0], changing[0] = address_of(bound), elsewhere
+        assert (await run_sync(lambda: client.add("echo", "@every 1h", id="a"))).id == "a"
+
+
+def test_what_may_hold_is_not_sent_to_another_owner():
+    """503 says that a change may hold, so the act is not repeated."""
+    with ExitStack() as stack:
+        owner, sent = stack.enter_context(playing(answer_of(503, {"detail": "not durable"})))
+        elsewhere = answer_of(421, {"detail": "there", "owner": owner})
+        front, requests = stack.enter_context(playing(elsewhere))
+        with pytest.raises(ApiError, match="not durable"):
+            Client(front).ask("POST", "/v1/x")
+    assert len(sent) == len(requests) == 1
 
 
 async def test_a_process_without_the_scheduler_names_its_owner():

@@ -1,13 +1,17 @@
 """Idempotency-Key: who asks again gets the same answer, and nothing happens twice."""
 
+from http import HTTPStatus
+
 import anyio
 import pytest
+from anyio import wait_all_tasks_blocked
 
 from asgi import Caller
 from scheduler import JobState
-from scheduler.web import Access
+from scheduler.web import Access, Answer, Problem
 from scheduler.web._app import App
-from scheduler.web._once import MOST, MOST_OF_CALLER
+from scheduler.web._once import MOST, MOST_OF_CALLER, Once
+from scheduler.web._protocol import Trace
 from timerqueue.testing import ManualClock
 
 
@@ -49,7 +53,8 @@ async def test_the_same_key_runs_a_job_once(s, job, operator):
     """The answer says that it is an old one."""
     first = await operator.post("/v1/jobs/a/run", idempotency_key="k")
     again = await operator.post("/v1/jobs/a/run", idempotency_key="k")
-    assert (first.status, first.json) == (again.status, again.json) == (202, {"job_id": "a"})
+    assert (first.status, first.json) == (again.status, again.json)
+    assert (first.status, first.json["job_id"]) == (202, "a")
     assert ("idempotency-replayed" in first.headers, again.headers["idempotency-replayed"]) == (False, "true")
     other = await operator.post("/v1/jobs/a/run", idempotency_key="other")
     assert other.status == 202
@@ -152,3 +157,32 @@ async def test_a_second_request_while_the_first_goes_on_is_refused(s, job, own):
             group.start_soon(ask, Caller(own))
     assert sorted(answers) in ([202, 202], [202, 409])
     assert len(await s.changes()) == 1
+
+
+async def test_an_act_that_goes_on_keeps_its_key(clock):
+    """However many others come meanwhile: the same key would act again. Only if all go on, no other key is taken."""
+    once, goes_on, begun = Once(clock), anyio.Event(), []
+
+    async def slow():
+        begun.append(1)
+        await goes_on.wait()
+        return Answer(HTTPStatus.OK)
+
+    async def quick():
+        return Answer(HTTPStatus.OK)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(once.answer, "ann", "0", b"", slow, Trace())
+        await wait_all_tasks_blocked()
+        for number in range(1, MOST_OF_CALLER + 5):
+            await once.answer("ann", f"{number}", b"", quick, Trace())
+        with pytest.raises(Problem, match="is still going on"):
+            await once.answer("ann", "0", b"", slow, Trace())
+        assert len(begun) == 1
+        for number in range(1, MOST_OF_CALLER):
+            group.start_soon(once.answer, "ann", f"slow {number}", b"", slow, Trace())
+        await wait_all_tasks_blocked()
+        with pytest.raises(Problem, match="nothing has changed") as refused:
+            await once.answer("ann", "another", b"", slow, Trace())
+        assert (refused.value.status, len(begun), len(once)) == (503, MOST_OF_CALLER, MOST_OF_CALLER)
+        goes_on.set()

@@ -44,6 +44,7 @@ def setting(value, *path):
 
 
 JOB, JOBS = ("paths", "/jobs/{id}"), ("paths", "/jobs", "get")
+LIMIT = [each["name"] for each in openapi(ROUTES)["paths"]["/jobs"]["get"]["parameters"]].index("limit")
 SPEC, INFO = ("components", "schemas", "JobSpec"), ("components", "schemas", "Job")
 
 
@@ -53,8 +54,8 @@ SPEC, INFO = ("components", "schemas", "JobSpec"), ("components", "schemas", "Jo
         (without(*JOB, "delete"), "DELETE /jobs/{id} is gone"),
         (without("paths", "/healthz", "servers"), "GET /healthz has moved"),
         (setting([], *JOBS, "parameters"), "GET /jobs has no parameter limit"),
-        (setting(100, *JOBS, "parameters", 0, "schema", "maximum"), "GET /jobs limit has a narrower maximum"),
-        (setting(True, *JOBS, "parameters", 0, "required"), "GET /jobs demands limit"),
+        (setting(100, *JOBS, "parameters", LIMIT, "schema", "maximum"), "GET /jobs limit has a narrower maximum"),
+        (setting(True, *JOBS, "parameters", LIMIT, "required"), "GET /jobs demands limit"),
         (without(*JOB, "put", "responses", "204"), "PUT /jobs/{id} never answers 204"),
         (without(*SPEC, "properties", "tags"), "PUT /jobs/{id} body refuses tags"),
         (setting(["id", "task", "schedule", "name"], *SPEC, "required"), "PUT /jobs/{id} body demands ['name']"),
