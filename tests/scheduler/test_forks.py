@@ -43,6 +43,9 @@ VERBS = {
     "add": lambda s: s.add("work" if s._memory else work, "@every 1s", id="new"),
     "add_many": lambda s: s.add_many("work" if s._memory else work, [("new", "@every 1s")]),
     "audit": lambda s: s.audit(),
+    "changes": lambda s: s.changes(),
+    "events": lambda s: s.events(),
+    "fleet": lambda s: s.fleet(),
     "flush": lambda s: s.flush(),
     "get": lambda s: s.get("old"),
     "history": lambda s: s.history(),
@@ -62,6 +65,7 @@ VERBS = {
     "sync": lambda s: s.sync([], owner="red"),
     "task": lambda s: s.task("more")(work),
     "turn": lambda s: s.turn(),
+    "why": lambda s: s.why("old"),
 }
 OF_JOBS = {
     "disable": lambda job: job.disable(),

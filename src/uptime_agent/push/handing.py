@@ -9,12 +9,13 @@ If that node dies, the next owner tries again. Lives on the event loop.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
 from schedule import At
-from scheduler import Retry, Scheduler
+from scheduler import InvalidJob, Retry, Scheduler
 
 from ..checks import Said, Signal
 
@@ -26,8 +27,8 @@ LIMIT: Final = "signals"
 MAX_AT_ONCE: Final = 8
 """Signals judged at a time."""
 
-AHEAD_S: Final = 0.001
-"""Seconds: a start must be in the future."""
+AHEAD_S: Final = (0.001, 1.0, 60.0)
+"""Seconds, one after another: a start must be in the future."""
 
 PRIORITY: Final = 6
 RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
@@ -46,10 +47,20 @@ class Handing:
         scheduler.register(TASK, self._run)
 
     def hand_on(self, name: str, signal: Signal, peer: str) -> None:
-        """Leave a signal to its target's node. A repetition is the same job."""
+        """Leave a signal to its target's node. A repetition is the same job.
+
+        A thread that waits for the processor may find that the start is over: then it gives a later one.
+        """
+        for ahead in AHEAD_S[:-1]:
+            with suppress(InvalidJob):
+                self._add(name, signal, peer, ahead)
+                return
+        self._add(name, signal, peer, AHEAD_S[-1])
+
+    def _add(self, name: str, signal: Signal, peer: str, ahead: float) -> None:
         self._scheduler.add(
             TASK,
-            At(datetime.fromtimestamp(self._now() + AHEAD_S, UTC)),
+            At(datetime.fromtimestamp(self._now() + ahead, UTC)),
             id=_id_of(name, signal),
             args=(name, _values_of(signal), peer),
             needs=LIMIT,

@@ -13,7 +13,7 @@ from scheduler._values import Cause
 SOURCE = Path(scheduler.__file__).parent
 DECIDED = SOURCE / "_starts" / "why_missed.py"
 NAMED = re.compile(r"(?<!is )(?<!is not )(?<!`)\bMissedReason\.([A-Z_]+)\b")
-WORDS = {"agent", "testing"}
+WORDS = {"agent", "testing", "_why"}
 """Folders above: they read reasons and choose none."""
 
 

@@ -17,7 +17,7 @@ from uptime_agent.standing import TASK
 from uptime_agent.targets import add_job
 from uptime_agent.web import Peers
 
-NAMES = [f"backup{number}" for number in range(6)]
+NAMES = [f"backup{number}" for number in range(20)]
 FILE = 'store = "memory"\n[push]\nlisten = "127.0.0.1:8075"\n' + "".join(
     f'[[check]]\nname = "{name}"\nurl = "push://{name}"\ntoken = "the-token-of-{name}"\ninterval = "30d"\n'
     for name in NAMES
@@ -33,11 +33,11 @@ def anyio_backend():
 class Agent:
     """One of two agents that share a store and know the same targets; what it has judged."""
 
-    def __init__(self, scheduler):
+    def __init__(self, scheduler, behind=0.0):
         self.scheduler, self.judged = scheduler, []
         self.targets = {each.name: each for each in parse_config(FILE, "uptime.toml", {}).targets}
         scheduler.register(TASK, self.check)
-        self.signals = Signals(scheduler, lambda _: None, now=SystemClock().wall, peers=Peers(10))
+        self.signals = Signals(scheduler, lambda _: None, now=lambda: SystemClock().wall() - behind, peers=Peers(10))
         scheduler.listen(self.signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
         self.signals.follow(self.targets.values())
         for each in self.targets.values():
@@ -56,9 +56,9 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(place, name):
+async def agent(place, name, behind=0.0):
     async with Scheduler(store=place.store(name), limits={"push": 10, LIMIT: MAX_AT_ONCE}, poll="50ms") as s:
-        yield Agent(s)
+        yield Agent(s, behind)
         s.stop(grace=0)
 
 
@@ -78,6 +78,15 @@ async def test_any_agent_takes_a_signal_and_the_one_that_has_the_target_judges_i
             deadline = owner.scheduler.get(name).next_start
             assert deadline.timestamp() > SystemClock().wall() + 29 * 86_400
         assert len(one.judged + two.judged) == len(NAMES)
+
+
+async def test_a_signal_is_handed_on_however_long_its_thread_waited_for_the_processor(place):
+    """Its job was to start a millisecond later. By the time it was added that was over, and the sender got an error."""
+    async with agent(place, "one") as one, agent(place, "two", behind=0.5) as two:
+        await until(lambda: {one.has(name) for name in NAMES} == {True, False} == {two.has(name) for name in NAMES})
+        theirs = next(name for name in NAMES if one.has(name))
+        assert await two.send(theirs, run="1")
+        await until(lambda: (theirs, "up", "1", None) in one.judged + two.judged)  # it may move meanwhile
 
 
 async def test_a_signal_that_was_handed_on_survives_the_agent_that_took_it(place):

@@ -7,6 +7,7 @@ import pytest
 
 from scheduler.stores import (
     RUNNING,
+    TAKEN,
     Batch,
     Placed,
     Planned,
@@ -15,7 +16,6 @@ from scheduler.stores import (
     StoredRequest,
     StoredState,
     StoredTick,
-    Taken,
 )
 from scheduler.stores._postgres.commits import write
 from scheduler.stores.postgres import PostgresStore
@@ -100,12 +100,12 @@ def test_a_commit_of_states_marks_and_ends_reads_no_table_as_a_whole(store, read
 
 def test_executions_are_taken_by_their_keys(store, reads):
     """The same, of those that come out of a queue together, with their jobs and where these stand."""
-    found = {}
+    found = []
     ticks = [(job_id, DUE) for job_id in SOME]
     one_by_one, by_index = reads(
-        lambda connection: found.update(store.executions._take(connection, ticks, is_last=False))
+        lambda connection: found.extend(store.executions._take(connection, sorted(ticks))[0].fetchall())
     )
-    assert all(isinstance(found[tick], Taken) for tick in ticks)
+    assert sorted(row[:3] for row in found) == sorted((*tick, TAKEN) for tick in ticks)
     assert more_than(FEW, one_by_one) == {}
     assert more_than(LOOKS * len(SOME), by_index) == {}
 

@@ -70,7 +70,7 @@ def loaded(store):
         ("temp_store", 2),
         ("mmap_size", 0),
         ("journal_size_limit", 64 * 1024 * 1024),
-        ("user_version", 4),
+        ("user_version", 5),
         ("application_id", int.from_bytes(b"TiQu", "big")),
     ],
 )

@@ -13,7 +13,8 @@ from scheduler.web import ApiError, Unreachable
 from scheduler.web._protocol import at_path
 from scheduler.web._routes import ROUTES
 
-WALKED_ELSEWHERE = {"/v1/events", "/v1/changes", "/v1/fleet", "/v1/queue", "/v1/jobs/{id}/why"}
+MANY = {f"/v1/jobs/{verb}" for verb in ("run", "pause", "resume", "skip")}
+WALKED_ELSEWHERE = {"/v1/events", "/v1/changes", "/v1/fleet", "/v1/queue", "/v1/jobs/{id}/why", *MANY}
 """Routes with walks of their own."""
 
 
@@ -38,8 +39,8 @@ def routes_walked(nodes):
     """Return the routes that were asked for, as the table has them."""
     found = set()
     for method, path in nodes.walked:
-        routes, _ = at_path(ROUTES, path.strip("/").split("/"))
-        found |= {(route.method, route.path) for route in routes if route.method == method}
+        if method in (routes := at_path(ROUTES, path.strip("/").split("/"))):
+            found.add((method, routes[method][0].path))
     return found
 
 
