@@ -266,7 +266,7 @@ def _tick(row: tuple[Any, ...]) -> StoredTick:
 
 
 def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:
-    put = {id: job for id, job in batch.jobs.items() if id not in batch.changed}
+    put = {id: job for id, job in batch.jobs.items() if job is None or id not in batch.changed}
     _put_or_remove(writer, put, rows.PUT_JOB, rows.REMOVE_JOB, clean)
     rows.put(writer, rows.CHANGE_JOB, clean([job for id, job in batch.jobs.items() if id in batch.changed and job]))
     rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))

@@ -128,6 +128,8 @@ class RulesOfJobs(StoreFixtures):
         for _ in range(2):
             assert store.commit(batch) == Receipt()
         assert jobs_of(store) == {"b": (rows["b"], None), FULL_JOB.id: (rows[FULL_JOB.id], FULL_STATE)}
+        store.commit(Batch(jobs={"b": None}, changed={"b"}))
+        assert set(jobs_of(store)) == {FULL_JOB.id}
         assert not store.changes()
 
     def test_a_job_that_is_finished_goes_with_its_state_if_it_has_still_that_schedule(self, store: Store) -> None:

@@ -67,11 +67,8 @@ async def test_an_act_is_done_when_the_command_ends(running, type_):
 async def test_what_the_agent_refuses_is_told(running, type_):
     """Nothing is written behind its back."""
     async with running(check("site")) as agent:
-        code, said = await type_("ack", agent.file, "site", "--reason", "x")
-        assert (code, "no open incident" in said) == (1, True)
         code, said = await type_("resume", agent.file, "site")
         assert (code, "site is not paused" in said) == (1, True)
-        assert await says(type_, "incidents", agent.file) == "no incident is open\n"
         assert agent.display.view.acts.all() == []
 
 

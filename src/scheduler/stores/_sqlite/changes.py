@@ -20,12 +20,12 @@ PUT_CHANGE: Final = (
     f"INSERT INTO made_change ({_COLUMNS}) SELECT * FROM ({{rows}}) WHERE column1 IS NOT NULL ON CONFLICT DO NOTHING"  # noqa: S608 - our own names
 )
 _READ: Final = (
-    f"SELECT {_COLUMNS} FROM made_change WHERE at_us < ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR actor = ?3)"  # noqa: S608
-    " ORDER BY at_us DESC, number DESC LIMIT ?4"
+    f"SELECT {_COLUMNS} FROM made_change WHERE at_us < ? AND (? IS NULL OR scope = ?) AND (? IS NULL OR actor = ?)"  # noqa: S608
+    " ORDER BY at_us DESC, number DESC LIMIT ?"
 )
 _PRUNE: Final = (
-    "DELETE FROM made_change WHERE number IN (SELECT number FROM made_change WHERE at_us < ?1 OR (at_us, number) <="
-    " (SELECT at_us, number FROM made_change ORDER BY at_us DESC, number DESC LIMIT 1 OFFSET ?2) LIMIT ?3)"
+    "DELETE FROM made_change WHERE number IN (SELECT number FROM made_change WHERE at_us < ? OR (at_us, number) <="
+    " (SELECT at_us, number FROM made_change ORDER BY at_us DESC, number DESC LIMIT 1 OFFSET ?) LIMIT ?)"
 )
 
 
@@ -39,7 +39,9 @@ class SQLiteChanges:
         self, *, scope: str | None = None, actor: str | None = None, limit: int = 100, before_us: int | None = None
     ) -> list[StoredChange]:
         """See MadeChanges."""
-        asked = (_FAR if before_us is None else before_us, *without_surrogates((scope, actor)), limit)
+        of_scope, of_actor = without_surrogates((scope, actor))
+        before = _FAR if before_us is None else before_us
+        asked = (before, of_scope, of_scope, of_actor, of_actor, limit)
         with self._reader() as reader:
             return [StoredChange._make(row) for row in fetch(reader, _READ, asked)]
 

@@ -67,7 +67,7 @@ def send(
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     connection.execute(BRIEFLY, prepare=False)
     _lock(connection, statements, batch, jobs)
-    put = {id: row for id, row in jobs.items() if id not in batch.changed} if batch.changed else jobs
+    put = {id: row for id, row in jobs.items() if row is None or id not in batch.changed} if batch.changed else jobs
     _put_or_remove(connection, JOB, put, (statements.put_jobs, statements.remove_jobs))
     if changed := [row for id in sorted(batch.changed) if (row := jobs.get(id)) is not None]:
         connection.execute(statements.change_jobs, JOB.parameters(changed))
